@@ -108,18 +108,13 @@ bool oos_serve_set_u64(oos_arena *arena, oos_serve *serve, const char *flag, uin
 
 /* ---- another model -------------------------------------------------------------------------------------------------- */
 
-static bool is_model_flag(const oos_serve_words *read, const char *name)
-{
-    return strcmp(name, read->dialect->model_flag) == 0;
-}
-
 /* A value of another flag, such as the name that is served. `at` counts as oos_serve_words does. */
 static bool is_anothers(const oos_serve *serve, size_t at)
 {
     for (size_t i = 0; i < serve->flag_count; i++) {
         const oos_given_flag *given = &serve->flags[i];
         if (at >= given->first_word && at - given->first_word < given->word_count)
-            return !is_model_flag(&serve->words, given->name);
+            return strcmp(given->name, serve->words.dialect->model_flag) != 0;
     }
     return false;
 }

@@ -70,11 +70,6 @@ static bool has_command(const char *const *words, size_t count)
     return false; /* model=x tensor_parallel_size=4 */
 }
 
-static bool hands_in(const char *word)
-{
-    return strcmp(word, "-e") == 0 || strcmp(word, "--env") == 0;
-}
-
 /* `--env=NAME=value`, `-eNAME=value`: where the name begins; NULL: it is something else. */
 static const char *handed_in(const char *word)
 {
@@ -92,7 +87,9 @@ static const char **words_keep(oos_arena *arena, const char *const *words, size_
     size_t at = 0;
     for (size_t i = 0; kept && i < count; i++) {
         const char *word = words[i], *inside = handed_in(word);
-        bool const handed = i > 0 && hands_in(words[i - 1]) && is_assignment(word),
+        bool const handed = i > 0 &&
+                            (strcmp(words[i - 1], "-e") == 0 || strcmp(words[i - 1], "--env") == 0) &&
+                            is_assignment(word),
                    assigned = is_assignment(word);
         if ((handed || inside) && !oos_variable_is_shown(inside ? inside : word)) {
             const char *name = inside ? inside : word;

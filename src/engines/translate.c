@@ -14,11 +14,6 @@ typedef struct meaning {
     bool said;         /* the value has a word there */
 } meaning;
 
-static bool is_plain_number(const char *text)
-{
-    return *text && text[strspn(text, "0123456789")] == '\0';
-}
-
 /* The pair whose word on our side is `value`. */
 static const char *value_there(oos_arena *arena, oos_scan *scan, const char *value, bool second_is_ours)
 {
@@ -55,7 +50,7 @@ static bool record_read(oos_arena *arena, oos_scan *scan, const oos_given_flag *
             m.said = m.value != NULL;
         } else if (oos_view_is(key, "value")) {
             oos_scan_skip(scan, NULL);
-            m.said = given->value && is_plain_number(given->value);
+            m.said = given->value && *given->value && !given->value[strspn(given->value, "0123456789")];
         } else {
             oos_scan_skip(scan, NULL);
         }

@@ -29,11 +29,6 @@ enum {
 
 /* ---- opening what was given ---- */
 
-static bool is_pattern(const char *path)
-{
-    return strpbrk(path, "*?[") != NULL;
-}
-
 static void open_folder(oos_root *root)
 {
     if (root->fd >= 0) return;
@@ -49,7 +44,7 @@ static bool fill_root(const char *path, oos_root *root)
         root->kind = OOS_ROOT_STREAM;
         return (root->path = strdup(path)) != NULL;
     }
-    if (stat(path, &is) != 0 && is_pattern(path)) {
+    if (stat(path, &is) != 0 && strpbrk(path, "*?[")) {
         const char *wild = strpbrk(path, "*?["), *slash = memrchr(path, '/', (size_t)(wild - path));
         root->kind = OOS_ROOT_PATTERN;
         root->path = !slash          ? strdup(".")

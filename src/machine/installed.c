@@ -26,11 +26,6 @@ static const char *const listed[] = {"torch",
 enum { LISTED = sizeof listed / sizeof *listed };
 _Static_assert(OOS_ENGINE_COUNT + LISTED <= OOS_MACHINE_PACKAGES, "room for each");
 
-static const char *package_name(size_t at)
-{
-    return at < OOS_ENGINE_COUNT ? oos_engine_list[at]->name : listed[at - OOS_ENGINE_COUNT];
-}
-
 /* Names of packages are equal when case and the kind of dash do not count. */
 static bool same_name(const char *folder, size_t len, const char *name)
 {
@@ -50,7 +45,7 @@ static void folder_take(const char *folder, oos_installed *installed)
     const char *dash = strchr(folder, '-');
     if (!end || strcmp(folder + end, tail) != 0 || !dash || dash > folder + end) return;
     for (size_t i = 0; i < OOS_ENGINE_COUNT + LISTED; i++) {
-        const char *name = package_name(i);
+        const char *name = i < OOS_ENGINE_COUNT ? oos_engine_list[i]->name : listed[i - OOS_ENGINE_COUNT];
         if (!same_name(folder, (size_t)(dash - folder), name) ||
             installed->package_count == OOS_MACHINE_PACKAGES || oos_installed_version(installed, name))
             continue;

@@ -45,18 +45,13 @@ static void add_settings(oos_analysis *a, const char *settings)
     w->scenario.settings = w->settings = settings;
 }
 
-static bool is_same(const char *a, const char *b)
-{
-    return strcmp(a, b) == 0;
-}
-
 static oomsight_status list_what_ifs(oos_analysis *a, const oos_analysis_params *params,
                                      oomsight_error *reterr)
 {
     a->what_ifs = OOS_NEW_ARRAY(a->arena, oos_what_if, WORTH_TRYING + 3 + params->try_count);
     if (!a->what_ifs) return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for the what-ifs");
     for (size_t i = 0; params->what_if && i < WORTH_TRYING; i++)
-        if (!a->scenario.settings || !is_same(worth_trying[i], a->scenario.settings))
+        if (!a->scenario.settings || strcmp(worth_trying[i], a->scenario.settings) != 0)
             add_settings(a, worth_trying[i]);
     if (params->what_if) {
         add(a, "as recorded, free segments swept at 90 %")->scenario.sweep_ratio = SWEEP_RATIO;

@@ -153,7 +153,6 @@ void oos_forward_activation(const oos_forward *step, oos_activation *ret_activat
 void oos_forward_activation_again(const oos_forward *step, oos_layer_peak layers,
                                   oos_activation *ret_activation);
 void oos_forward_outside(const oos_forward *step, oos_outside *ret_outside);
-oos_amount oos_forward_serving(const oos_forward *step);
 
 oos_quant_kind oos_expert_quant(const oos_model *model); /* of the experts, or of the rest */
 uint64_t oos_forward_cublas(const oos_forward *step);    /* PyTorch hands it one workspace and keeps it */

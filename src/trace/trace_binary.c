@@ -10,11 +10,6 @@
 enum { MAX_RECORD = 4096 };
 _Static_assert(sizeof(oomsight_trace_record) <= MAX_RECORD, "the shortest record fits");
 
-static oos_pool_id pool_of(const oomsight_trace_record *r)
-{
-    return (oos_pool_id){r->size, r->address};
-}
-
 static void add_record(oos_trace_builder *b, const oomsight_trace_record *r, uint64_t failures)
 {
     static const uint8_t ops[] = {[OOMSIGHT_TRACE_MALLOC] = OOS_OP_MALLOC,
@@ -39,7 +34,7 @@ static void add_record(oos_trace_builder *b, const oomsight_trace_record *r, uin
     } else if (r->kind == OOMSIGHT_TRACE_FREE || r->kind == OOMSIGHT_TRACE_RECORD_STREAM) {
         event.id = oos_trace_find_id(b, name);
     } else if (r->kind >= OOMSIGHT_TRACE_POOL_BEGIN) {
-        event.pool = (uint16_t)oos_trace_pool(b, pool_of(r));
+        event.pool = (uint16_t)oos_trace_pool(b, (oos_pool_id){r->size, r->address});
     }
     if (r->kind == OOMSIGHT_TRACE_FREE) oos_trace_forget_id(b, name);
     oos_trace_add_timed(b, event, r->time_ns / 1000);

@@ -1,16 +1,11 @@
 /* The KV pool: bytes of a token (0.5.23, srt/model_executor/pool_configurator.py). */
 #include "engines/sglang/sglang.h"
 
-static uint64_t item_bytes(const sglang_start *setup)
-{
-    return setup->kv_fp8 ? 1 : oos_dtype_bytes(setup->dtype);
-}
-
 /* One layer, one token. False: not a pool that was read. */
 static bool layer_bytes(const sglang_start *setup, const oos_attention *a, uint64_t *ret_bytes,
                         bool *ret_sliding)
 {
-    uint64_t const item = item_bytes(setup);
+    uint64_t const item = setup->kv_fp8 ? 1 : oos_dtype_bytes(setup->dtype);
     uint64_t const kv_heads = oos_max(1, a->kv_heads / setup->tp);
     *ret_sliding = a->mixer == OOS_MIXER_SLIDING;
     switch (a->mixer) {

@@ -13,20 +13,7 @@ static const oos_attention *main_attention(const oos_model *model)
 {
     for (size_t i = 0; i < model->layer_count; i++) {
         const oos_attention *attention = &model->attentions[model->layers[i].attention];
-        switch (attention->mixer) {
-        case OOS_MIXER_FULL:
-        case OOS_MIXER_MLA: return attention;
-        case OOS_MIXER_NONE:
-        case OOS_MIXER_SLIDING:
-        case OOS_MIXER_CHUNKED:
-        case OOS_MIXER_CROSS:
-        case OOS_MIXER_MAMBA1:
-        case OOS_MIXER_MAMBA2:
-        case OOS_MIXER_GDN:
-        case OOS_MIXER_KDA:
-        case OOS_MIXER_LINEAR:
-        case OOS_MIXER_CONV: break;
-        }
+        if (attention->mixer == OOS_MIXER_FULL || attention->mixer == OOS_MIXER_MLA) return attention;
     }
     for (size_t i = 0; i < model->attention_count; i++)
         if (model->attentions[i].mixer == OOS_MIXER_SLIDING ||

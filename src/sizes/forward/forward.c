@@ -220,18 +220,15 @@ static oos_amount growth_of(const oos_forward *step, const oos_driver *driver)
                          : "kernel images and library buffers of the profile run");
 }
 
-oos_amount oos_forward_serving(const oos_forward *step)
-{
-    return between(oos_add(step->serving_workspace, FITTED(serving_growth).value), 0,
-                   oos_add(step->serving_workspace, FITTED(serving_growth).high),
-                   "attention workspaces, kernels first used under load, fragmentation");
-}
-
 void oos_forward_outside(const oos_forward *step, oos_outside *ret_outside)
 {
     oos_driver const driver = oos_device_driver(step->device, step->torch_minor);
-    *ret_outside = (oos_outside){.context = context_of(&driver),
-                                 .nccl = nccl_of(step, &driver),
-                                 .profile_growth = growth_of(step, &driver),
-                                 .runtime_growth = oos_forward_serving(step)};
+    oos_constant const serving = FITTED(serving_growth);
+    *ret_outside = (oos_outside){
+        .context = context_of(&driver),
+        .nccl = nccl_of(step, &driver),
+        .profile_growth = growth_of(step, &driver),
+        .runtime_growth = between(oos_add(step->serving_workspace, serving.value), 0,
+                                  oos_add(step->serving_workspace, serving.high),
+                                  "attention workspaces, kernels first used under load, fragmentation")};
 }

@@ -71,11 +71,6 @@ static uint64_t turboquant_slot(const char *word, uint64_t head)
     return slot + slot % 2;
 }
 
-static uint64_t local(uint64_t heads, uint64_t tp)
-{
-    return oos_max(1, heads / tp);
-}
-
 /* Bytes one token takes in one layer. */
 static uint64_t token_bytes(const oos_setup *setup, const oos_attention *a, oos_kv_dtype dtype, uint64_t tp)
 {
@@ -87,7 +82,7 @@ static uint64_t token_bytes(const oos_setup *setup, const oos_attention *a, oos_
                             dtype == OOS_KV_INT4_PER_TOKEN_HEAD;
         return side_bytes(setup, dtype, a->head_dim) + (scaled ? 4 : 0);
     }
-    uint64_t const heads = local(a->kv_heads, tp);
+    uint64_t const heads = oos_max(1, a->kv_heads / tp);
     if (dtype == OOS_KV_TURBOQUANT) return oos_mul(heads, turboquant_slot(setup->kv_dtype_word, a->head_dim));
     uint64_t const value = a->head_dim_v ? a->head_dim_v : a->head_dim;
     return oos_mul(heads, oos_add(side_bytes(setup, dtype, a->head_dim), side_bytes(setup, dtype, value)));

@@ -150,11 +150,6 @@ static bool is_short(const oos_plan *plan)
     return longest < wanted / 2 || longest < oos_min(setup->max_model_len, OOS_USUAL_TOKENS);
 }
 
-static bool says_something(const oos_needs *needs)
-{
-    return needs && (needs->checkpoint_bytes || needs->gpu_count);
-}
-
 /* Another release, then flags by the ladder; where none are enough, what the command itself forbids, and what it takes beside flags. */
 static bool search(oos_search *s, oos_plan *plan)
 {
@@ -174,7 +169,10 @@ static bool search(oos_search *s, oos_plan *plan)
         return oos_plan_likely(plan) || oos_mends_find(s, plan);
     if ((last || is_short(plan)) && !oos_needs_find(s, &plan->help.needs)) return false;
     size_t const answers = plan->help.answer_count;
-    if (last && says_something(plan->help.needs)) { /* one of these stands behind it, as what else helps */
+    const oos_needs *needs = plan->help.needs;
+    if (last && needs &&
+        (needs->checkpoint_bytes ||
+         needs->gpu_count)) { /* one of these stands behind it, as what else helps */
         plan->help.answer_count = release;
         s->count = release + 1;
     }
