@@ -144,11 +144,6 @@ static oomsight_status check_file(oomsight_check *check, const oomsight_check_pa
     return status;
 }
 
-static int by_name(const void *a, const void *b)
-{
-    return strcmp(*(const char *const *)a, *(const char *const *)b);
-}
-
 /* What version control and package managers keep beside a project. */
 static bool is_left_out(const char *name)
 {
@@ -221,7 +216,7 @@ static oomsight_status check_folder(oomsight_check *check, const oomsight_check_
     for (const struct dirent *entry; (entry = readdir(folder));)
         if (!is_left_out(entry->d_name)) list_add(check->arena, &names, &count, &room, entry->d_name);
     (void)closedir(folder);
-    if (count) qsort(names, count, sizeof *names, by_name);
+    if (count) qsort(names, count, sizeof *names, oos_text_order);
     for (size_t i = 0; i < count; i++) {
         const char *inner = oos_arena_format(check->arena, "%s/%s", path, names[i]);
         if (!inner) return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for a check");

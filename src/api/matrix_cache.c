@@ -3,6 +3,7 @@
  *
  *     DIR/matrix.ndjson   {"schema": "oomsight.matrix/1", "key": "<64 hex>", ...}\n   one point a line, the last of a key counts */
 #include "api/api.h"
+#include "base/text.h"
 #include "base/file.h"
 #include "base/locale.h"
 #include "facts/facts.h"
@@ -68,11 +69,6 @@ static bool add_header(oos_sha256 *hash, const char *path) /* of a safetensors f
     return add_content(hash, path, len < HEADER_MAX ? len + 8 : 8);
 }
 
-static int by_name(const void *a, const void *b)
-{
-    return strcmp(*(const char *const *)a, *(const char *const *)b);
-}
-
 /* Names and sizes of all files, the content of the small ones that say something, the headers of weights. */
 static bool folder_digest(oos_arena *arena, const char *dir, char ret_digest[65])
 {
@@ -86,7 +82,7 @@ static bool folder_digest(oos_arena *arena, const char *dir, char ret_digest[65]
     closedir(folder);
     for (size_t i = 0; i < count; i++)
         if (!names[i]) return false;
-    qsort(names, count, sizeof *names, by_name);
+    qsort(names, count, sizeof *names, oos_text_order);
     oos_sha256 hash;
     oos_sha256_init(&hash);
     for (size_t i = 0; i < count; i++) {

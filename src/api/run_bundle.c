@@ -1,6 +1,7 @@
 /* The bundle of a guarded run: the events as a trace, and the page that holds its figures together. The schema is that of the vLLM
  * plugin's bundle (bindings/python/oomsight/_bundle.py), which is written inside the engine. */
 #include "api/api.h"
+#include "base/text.h"
 #include "base/file.h"
 #include "base/json.h"
 #include "base/json_write.h"
@@ -75,8 +76,7 @@ static void put_measured(oos_json_writer *w, const oos_run_state *state)
 {
     const oos_run_device *device = fullest(state);
     uint64_t held = 0;
-    oos_json_key(w, "measured");
-    oos_json_begin_object(w);
+    oos_json_field_object(w, "measured");
     if (device) {
         for (unsigned owner = 0; owner < OOS_SEGMENT_OWNERS; owner++)
             held += device->at_refusal_known ? device->owners_at_refusal[owner] : device->owners_now[owner];
@@ -95,24 +95,16 @@ static void put_measured(oos_json_writer *w, const oos_run_state *state)
     oos_json_end_object(w);
 }
 
-static int by_name(const void *a, const void *b)
-{
-    return strcmp(*(char *const *)a, *(char *const *)b);
-}
-
 static void put_files(oos_json_writer *w, oos_arena *arena, const char *folder)
 {
-    char *names[64];
+    const char *names[64];
     size_t count = 0;
     DIR *place = opendir(folder);
     for (const struct dirent *entry; place && count < 64 && (entry = readdir(place));)
         if (entry->d_name[0] != '.') names[count++] = oos_arena_copy(arena, oos_view_of(entry->d_name));
     if (place) closedir(place);
-    qsort(names, count, sizeof *names, by_name);
-    oos_json_key(w, "files");
-    oos_json_begin_array(w);
-    for (size_t i = 0; i < count; i++) oos_json_put_str(w, names[i]);
-    oos_json_end_array(w);
+    qsort(names, count, sizeof *names, oos_text_order);
+    oos_json_field_strs(w, "files", names, count);
 }
 
 static void put_plan(oos_json_writer *w, const json_t *plan)
@@ -166,8 +158,7 @@ static void put_bundle(oos_text *text, oos_arena *arena, const oomsight_run *run
     oos_json_field_str(w, "why", why);
     oos_json_field_str(w, "state", state_of(run, state));
     oos_json_field_str(w, "step", step);
-    oos_json_key(w, "rank");
-    oos_json_put_null(w);
+    oos_json_field_str(w, "rank", NULL);
     oos_json_field_str(w, "phase", phase);
     oos_json_field_str(w, "cause", cause_of(incident, state));
     oos_json_field_str(w, "refused_by", oos_run_refused_by(state));

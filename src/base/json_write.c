@@ -184,6 +184,25 @@ void oos_json_put_known(oos_json_writer *writer, oos_u64 value)
         oos_json_put_null(writer);
 }
 
+void oos_json_field_object(oos_json_writer *writer, const char *key)
+{
+    oos_json_key(writer, key);
+    oos_json_begin_object(writer);
+}
+
+void oos_json_field_array(oos_json_writer *writer, const char *key)
+{
+    oos_json_key(writer, key);
+    oos_json_begin_array(writer);
+}
+
+void oos_json_field_strs(oos_json_writer *writer, const char *key, const char *const *values, size_t count)
+{
+    oos_json_field_array(writer, key);
+    for (size_t i = 0; i < count; i++) oos_json_put_str(writer, values[i]);
+    oos_json_end_array(writer);
+}
+
 void oos_json_field_u64(oos_json_writer *writer, const char *key, uint64_t value)
 {
     oos_json_key(writer, key);

@@ -32,7 +32,10 @@ void oos_json_put_str(
 void oos_json_put_null(oos_json_writer *writer);
 void oos_json_put_known(oos_json_writer *writer, oos_u64 value); /* null when unknown */
 
-/* A key and its value. */
+/* A key and its value, or where that begins. */
+void oos_json_field_object(oos_json_writer *writer, const char *key);
+void oos_json_field_array(oos_json_writer *writer, const char *key);
+void oos_json_field_strs(oos_json_writer *writer, const char *key, const char *const *values, size_t count);
 void oos_json_field_u64(oos_json_writer *writer, const char *key, uint64_t value);
 void oos_json_field_f64(oos_json_writer *writer, const char *key, double value);
 void oos_json_field_bool(oos_json_writer *writer, const char *key, bool value);

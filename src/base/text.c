@@ -65,6 +65,11 @@ void oos_text_printf(oos_text *text, const char *format, ...)
     va_end(args);
 }
 
+int oos_text_order(const void *a, const void *b)
+{
+    return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
 void oos_text_free(oos_text *text)
 {
     free(text->ptr);

@@ -17,5 +17,8 @@ void oos_text_repeat(oos_text *text, const char *piece, size_t count);
 void oos_text_printf(oos_text *text, const char *format, ...) __attribute__((format(printf, 2, 3)));
 void oos_text_free(oos_text *text);
 
+/* Of two `char *` of a list, for qsort(). */
+int oos_text_order(const void *a, const void *b);
+
 /* Hand the zero-terminated bytes over to the caller (free with free()). The text is empty afterwards. */
 oomsight_status oos_text_take(oos_text *text, char **ret_bytes, oomsight_error *reterr);

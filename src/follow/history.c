@@ -24,8 +24,7 @@ static const char **setup_field(oos_setup_text *setup, size_t at)
 
 static void write_numbers(oos_json_writer *w, const oos_incident *history)
 {
-    oos_json_key(w, "numbers");
-    oos_json_begin_array(w);
+    oos_json_field_array(w, "numbers");
     for (oos_number_id id = 0; id < OOS_NUMBER_COUNT; id++) {
         const oos_number *number = &history->numbers[id];
         if (!number->known || number->value > INT64_MAX) continue; /* JSON has no such integer */
@@ -46,14 +45,12 @@ void oos_history_write(const oos_signals *signals, const oos_incident *history, 
     oos_setup_text setup = history->setup;
     oos_json_begin_object(w);
     oos_json_field_str(w, "schema", SCHEMA);
-    oos_json_key(w, "signals");
-    oos_json_begin_array(w);
+    oos_json_field_array(w, "signals");
     for (size_t i = 0; i < signals->count; i++)
         if (oos_signal_has(&history->signals, i)) oos_json_put_str(w, signals->list[i].id);
     oos_json_end_array(w);
     write_numbers(w, history);
-    oos_json_key(w, "evidence");
-    oos_json_begin_array(w);
+    oos_json_field_array(w, "evidence");
     for (size_t i = 0; i < history->evidence_count; i++) {
         oos_json_begin_object(w);
         oos_json_field_u64(w, "line", history->evidence[i].line);
@@ -62,8 +59,7 @@ void oos_history_write(const oos_signals *signals, const oos_incident *history, 
         oos_json_end_object(w);
     }
     oos_json_end_array(w);
-    oos_json_key(w, "setup");
-    oos_json_begin_object(w);
+    oos_json_field_object(w, "setup");
     for (size_t i = 0; i < SETUP_COUNT; i++)
         oos_json_field_str(w, setup_fields[i].key, *setup_field(&setup, i));
     oos_json_end_object(w);

@@ -1,5 +1,6 @@
 /* The weight files of a directory: which ones an engine would load, and their headers, a few reads each. */
 #include "base/error.h"
+#include "base/text.h"
 #include "base/file.h"
 #include "base/locale.h"
 #include "model/model.h"
@@ -93,11 +94,6 @@ static oomsight_status file_read(oos_tensor_builder *b, scratch *s, const char *
     return status == OOMSIGHT_OK ? status : oos_fail_in(reterr, status, path);
 }
 
-static int by_name(const void *a, const void *b)
-{
-    return strcmp(*(const char *const *)a, *(const char *const *)b);
-}
-
 /* Without an index every *.safetensors is loaded, but consolidated*.safetensors, the same weights under their maker's
  * own names, only when there is nothing else (vLLM's `mistral` load format). */
 static oomsight_status names_list(oos_arena *arena, const char *dir, const char *const **ret_names,
@@ -124,7 +120,7 @@ static oomsight_status names_list(oos_arena *arena, const char *dir, const char 
     }
     closedir(open_dir);
     if (status != OOMSIGHT_OK) return status;
-    if (count) qsort(names, count, sizeof *names, by_name);
+    if (count) qsort(names, count, sizeof *names, oos_text_order);
     if (consolidated < count) {
         size_t kept = 0;
         for (size_t i = 0; i < count; i++)

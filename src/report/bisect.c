@@ -182,8 +182,7 @@ void oos_report_bisect_json(oos_text *text, const oos_bisect_result *result)
     oos_json_field_str(w, "before", moved ? result->steps[result->before].version : NULL);
     oos_json_field_str(w, "found", moved ? result->steps[result->found].version : NULL);
     oos_json_field_bool(w, "releases_between", moved && result->between);
-    oos_json_key(w, "turns");
-    oos_json_begin_array(w);
+    oos_json_field_array(w, "turns");
     for (size_t i = 1, before; i < result->count; i++) {
         if (!turns(result, i, &before)) continue;
         oos_json_begin_object(w);
@@ -193,12 +192,10 @@ void oos_report_bisect_json(oos_text *text, const oos_bisect_result *result)
         oos_json_end_object(w);
     }
     oos_json_end_array(w);
-    oos_json_key(w, "steps");
-    oos_json_begin_array(w);
+    oos_json_field_array(w, "steps");
     for (size_t i = 0; i < result->count; i++) put_step(w, &result->steps[i]);
     oos_json_end_array(w);
-    oos_json_key(w, "changes");
-    oos_json_begin_array(w);
+    oos_json_field_array(w, "changes");
     if (moved && result->steps[result->before].plan && result->steps[result->found].plan)
         oos_report_plan_changes(w, result->steps[result->before].plan, result->steps[result->found].plan);
     oos_json_end_array(w);

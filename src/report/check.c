@@ -191,10 +191,7 @@ static void put_checked(oos_json_writer *w, const oos_checked *checked)
     oos_json_field_u64(w, "line", found->line);
     oos_json_field_str(w, "kind", found->kind);
     oos_json_field_str(w, "name", found->name);
-    oos_json_key(w, "command");
-    oos_json_begin_array(w);
-    for (size_t i = 0; i < found->shown_count; i++) oos_json_put_str(w, found->shown[i]);
-    oos_json_end_array(w);
+    oos_json_field_strs(w, "command", found->shown, found->shown_count);
     oos_json_field_str(w, "engine", checked->engine);
     oos_json_field_str(w, "model", checked->model);
     put_ask(w, checked);
@@ -240,13 +237,11 @@ void oos_report_check_json(oos_text *text, const oos_check_page *page)
     oos_json_begin_object(w);
     oos_json_field_str(w, "schema", "oomsight.check/1");
     oos_json_field_u64(w, "files", page->files);
-    oos_json_key(w, "commands");
-    oos_json_begin_array(w);
+    oos_json_field_array(w, "commands");
     for (size_t i = 0; i < page->count; i++)
         if (!page->list[i].doubt) put_checked(w, &page->list[i]);
     oos_json_end_array(w);
-    oos_json_key(w, "not_looked_at");
-    oos_json_begin_array(w);
+    oos_json_field_array(w, "not_looked_at");
     for (size_t i = 0; i < page->count; i++)
         if (page->list[i].doubt) put_not_looked_at(w, &page->list[i]);
     oos_json_end_array(w);

@@ -103,22 +103,19 @@ void oos_report_choices_json(oos_text *text, const oos_plan *plan)
     char name[160];
     oos_json_begin_object(w);
     oos_json_field_str(w, "schema", "oomsight.choices/1");
-    oos_json_key(w, "engine");
-    oos_json_begin_object(w);
+    oos_json_field_object(w, "engine");
     oos_json_field_str(w, "name", plan->engine->name);
     oos_json_field_str(w, "version", plan->engine_version);
     oos_json_end_object(w);
     oos_json_field_str(w, "model", oos_report_model_name(plan->model->path, name, sizeof name));
-    oos_json_key(w, "choices");
-    oos_json_begin_array(w);
+    oos_json_field_array(w, "choices");
     for (size_t i = 0; i < plan->help.choice_count; i++) {
         const oos_need_gpu *choice = &plan->help.choices[i];
         oos_json_begin_object(w);
         oos_json_field_str(w, "gpu", choice->gpu);
         oos_json_field_u64(w, "count", choice->count);
         oos_json_field_u64(w, "memory_bytes", choice->memory_bytes);
-        oos_json_key(w, "flags");
-        oos_json_begin_array(w);
+        oos_json_field_array(w, "flags");
         for (size_t k = 0; k < choice->flag_count; k++) oos_json_put_str(w, choice->flags[k]);
         oos_json_end_array(w);
         oos_json_field_str(w, "verdict", oos_report_verdict_word(choice->verdict));
@@ -128,10 +125,7 @@ void oos_report_choices_json(oos_text *text, const oos_plan *plan)
     }
     oos_json_end_array(w);
     oos_json_field_str(w, "why", plan->help.choice_count ? NULL : plan->answer.why);
-    oos_json_key(w, "assumed");
-    oos_json_begin_array(w);
-    for (size_t i = 0; i < plan->assumed_count; i++) oos_json_put_str(w, plan->assumed[i]);
-    oos_json_end_array(w);
+    oos_json_field_strs(w, "assumed", plan->assumed, plan->assumed_count);
     oos_json_end_object(w);
     oos_text_put(text, "\n");
 }

@@ -22,17 +22,13 @@ void oos_sarif_open(oos_json_writer *w)
     oos_json_begin_object(w);
     oos_json_field_str(w, "$schema", "https://json.schemastore.org/sarif-2.1.0.json");
     oos_json_field_str(w, "version", "2.1.0");
-    oos_json_key(w, "runs");
-    oos_json_begin_array(w);
+    oos_json_field_array(w, "runs");
     oos_json_begin_object(w);
-    oos_json_key(w, "tool");
-    oos_json_begin_object(w);
-    oos_json_key(w, "driver");
-    oos_json_begin_object(w);
+    oos_json_field_object(w, "tool");
+    oos_json_field_object(w, "driver");
     oos_json_field_str(w, "name", "oomsight");
     oos_json_field_str(w, "version", OOMSIGHT_VERSION);
-    oos_json_key(w, "rules");
-    oos_json_begin_array(w);
+    oos_json_field_array(w, "rules");
 }
 
 void oos_sarif_results(oos_json_writer *w)
@@ -40,8 +36,7 @@ void oos_sarif_results(oos_json_writer *w)
     oos_json_end_array(w);
     oos_json_end_object(w);
     oos_json_end_object(w);
-    oos_json_key(w, "results");
-    oos_json_begin_array(w);
+    oos_json_field_array(w, "results");
 }
 
 void oos_sarif_close(oos_json_writer *w)
@@ -55,25 +50,20 @@ void oos_sarif_close(oos_json_writer *w)
 
 void oos_sarif_words(oos_json_writer *w, const char *key, const char *words)
 {
-    oos_json_key(w, key);
-    oos_json_begin_object(w);
+    oos_json_field_object(w, key);
     oos_json_field_str(w, "text", words);
     oos_json_end_object(w);
 }
 
 void oos_sarif_place(oos_json_writer *w, const char *path, uint64_t first_line, oos_u64 last_line)
 {
-    oos_json_key(w, "locations");
-    oos_json_begin_array(w);
+    oos_json_field_array(w, "locations");
     oos_json_begin_object(w);
-    oos_json_key(w, "physicalLocation");
-    oos_json_begin_object(w);
-    oos_json_key(w, "artifactLocation");
-    oos_json_begin_object(w);
+    oos_json_field_object(w, "physicalLocation");
+    oos_json_field_object(w, "artifactLocation");
     oos_json_field_str(w, "uri", path);
     oos_json_end_object(w);
-    oos_json_key(w, "region");
-    oos_json_begin_object(w);
+    oos_json_field_object(w, "region");
     oos_json_field_u64(w, "startLine", first_line);
     if (last_line.known) oos_json_field_u64(w, "endLine", last_line.value);
     oos_json_end_object(w);

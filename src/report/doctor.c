@@ -1,5 +1,6 @@
 /* This machine as text and JSON. What others named is shown through base/shown.h: no secrets, no control characters. */
 #include "base/ascii.h"
+#include "base/text.h"
 #include "report/report.h"
 #include "base/json_write.h"
 #include "base/shown.h"
@@ -26,11 +27,6 @@ static bool is_told(const char *entry)
     return false;
 }
 
-static int by_text(const void *a, const void *b)
-{
-    return strcmp(*(char *const *)a, *(char *const *)b);
-}
-
 /* Sorted, NULL at the end; the caller frees the list. NULL: no memory. */
 static char **told_environment(void)
 {
@@ -39,7 +35,7 @@ static char **told_environment(void)
     char **list = calloc(all + 1, sizeof *list);
     for (size_t i = 0; list && i < all; i++)
         if (is_told(environ[i])) list[count++] = environ[i];
-    if (list) qsort(list, count, sizeof *list, by_text);
+    if (list) qsort(list, count, sizeof *list, oos_text_order);
     return list;
 }
 
@@ -207,8 +203,7 @@ static void put_driver_json(oos_json_writer *w, const oos_nvml *nvml)
                                          [OOS_DRIVER_SILENT] = "silent",
                                          [OOS_DRIVER_FAILED] = "failed",
                                          [OOS_DRIVER_OK] = "ok"};
-    oos_json_key(w, "driver");
-    oos_json_begin_object(w);
+    oos_json_field_object(w, "driver");
     oos_json_field_str(w, "state", states[nvml->state]);
     field_word(w, "version", nvml->driver);
     oos_json_field_known(w, "cuda", (oos_u64){nvml->cuda != 0, nvml->cuda});
@@ -233,8 +228,7 @@ static void put_device_json(oos_json_writer *w, const oos_machine_device *d)
     oos_json_field_bool(w, "visible", d->visible != 0);
     oos_json_field_bool(w, "split", d->is_split);
     oos_json_field_bool(w, "slice", d->is_slice);
-    oos_json_key(w, "holders");
-    oos_json_begin_array(w);
+    oos_json_field_array(w, "holders");
     for (unsigned i = 0; i < d->holder_count; i++) {
         oos_json_begin_object(w);
         oos_json_field_u64(w, "pid", d->holders[i].pid);
@@ -248,8 +242,7 @@ static void put_device_json(oos_json_writer *w, const oos_machine_device *d)
 
 static void put_host_json(oos_json_writer *w, const oos_host *host)
 {
-    oos_json_key(w, "host");
-    oos_json_begin_object(w);
+    oos_json_field_object(w, "host");
     oos_json_field_known(w, "total_bytes", host->total_bytes);
     oos_json_field_known(w, "available_bytes", host->available_bytes);
     oos_json_field_known(w, "limit_bytes", host->limit_bytes);
@@ -269,8 +262,7 @@ static void put_installed_json(oos_json_writer *w, const oos_installed *installe
     oos_json_begin_object(w);
     oos_json_key(w, "folder");
     put_word(w, installed->folder, true);
-    oos_json_key(w, "packages");
-    oos_json_begin_object(w);
+    oos_json_field_object(w, "packages");
     for (unsigned i = 0; i < installed->package_count; i++)
         field_word(w, installed->packages[i].name, installed->packages[i].version);
     oos_json_end_object(w);
@@ -279,8 +271,7 @@ static void put_installed_json(oos_json_writer *w, const oos_installed *installe
 
 static void put_caches_json(oos_json_writer *w, const oos_machine *machine)
 {
-    oos_json_key(w, "caches");
-    oos_json_begin_array(w);
+    oos_json_field_array(w, "caches");
     for (unsigned i = 0; i < machine->cache_count; i++) {
         oos_json_begin_object(w);
         oos_json_field_str(w, "name", machine->caches[i].name);
@@ -303,15 +294,13 @@ void oos_report_doctor_json(oos_text *text, const oos_machine *machine)
     field_word(w, "system", machine->system);
     oos_json_field_bool(w, "whole", machine->whole);
     put_driver_json(w, &machine->nvml);
-    oos_json_key(w, "devices");
-    oos_json_begin_array(w);
+    oos_json_field_array(w, "devices");
     for (unsigned i = 0; i < machine->nvml.device_count; i++) put_device_json(w, &machine->nvml.devices[i]);
     oos_json_end_array(w);
     put_host_json(w, &machine->host);
     put_installed_json(w, &machine->installed);
     put_caches_json(w, machine);
-    oos_json_key(w, "environment");
-    oos_json_begin_array(w);
+    oos_json_field_array(w, "environment");
     for (size_t i = 0; environment && environment[i]; i++) put_word(w, environment[i], false);
     oos_json_end_array(w);
     oos_json_end_object(w);

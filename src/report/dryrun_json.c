@@ -16,16 +16,14 @@ static void put_phase(oos_json_writer *w, const oos_moment *moment)
 
 static void put_calls(oos_json_writer *w, const char *key, const oos_call_count *list, size_t count)
 {
-    oos_json_key(w, key);
-    oos_json_begin_object(w);
+    oos_json_field_object(w, key);
     for (size_t i = 0; i < count; i++) oos_json_field_u64(w, list[i].name, list[i].count);
     oos_json_end_object(w);
 }
 
 static void put_f64(oos_json_writer *w, const char *key, double value)
 {
-    oos_json_key(w, key);
-    oos_json_put_f64(w, value);
+    oos_json_field_f64(w, key, value);
 }
 
 static void put_held(oos_json_writer *w, const char *key, uint64_t bytes)
@@ -35,8 +33,7 @@ static void put_held(oos_json_writer *w, const char *key, uint64_t bytes)
 
 static void put_slope(oos_json_writer *w, const char *key, const oos_slope *slope)
 {
-    oos_json_key(w, key);
-    oos_json_begin_object(w);
+    oos_json_field_object(w, key);
     put_f64(w, "bytes_per_request", slope->per);
     put_f64(w, "low", slope->low);
     put_f64(w, "high", slope->high);
@@ -85,8 +82,7 @@ static void put_load(oos_json_writer *w, const oos_dryrun *run)
     oos_json_begin_object(w);
     oos_json_field_u64(w, "requests", run->load_requests);
     oos_json_field_u64(w, "answered", run->load_answered);
-    oos_json_key(w, "mixes");
-    oos_json_begin_array(w);
+    oos_json_field_array(w, "mixes");
     for (size_t i = 0; i < run->load_count; i++)
         put_mix(w, &run->loads[i], run->growths ? &run->growths[i] : NULL);
     oos_json_end_array(w);
@@ -95,8 +91,7 @@ static void put_load(oos_json_writer *w, const oos_dryrun *run)
 
 static void put_steps(oos_json_writer *w, const oos_dryrun *run)
 {
-    oos_json_key(w, "steps");
-    oos_json_begin_object(w);
+    oos_json_field_object(w, "steps");
     for (unsigned i = 0; i < OOS_STEP_PARTS; i++) {
         const oos_step_peak *peak = &run->steps[i];
         oos_json_key(w, oos_step_word(i));
@@ -127,8 +122,7 @@ static void put_host_process(oos_json_writer *w, const oos_host_row *row)
 
 static void put_host(oos_json_writer *w, const oos_dryrun *run)
 {
-    oos_json_key(w, "host");
-    oos_json_begin_array(w);
+    oos_json_field_array(w, "host");
     for (unsigned place = 0; place < OOS_PHASE_COUNT; place++) {
         oos_phase const phase = oos_dryrun_in_order(place);
         const oos_host_moment *moment = run->hosts[phase];
@@ -138,8 +132,7 @@ static void put_host(oos_json_writer *w, const oos_dryrun *run)
         oos_json_field_u64(w, "resident_bytes", moment->resident_bytes);
         oos_json_field_u64(w, "shared_bytes", moment->shared_bytes);
         oos_json_field_u64(w, "pinned_bytes", moment->pinned_bytes);
-        oos_json_key(w, "processes");
-        oos_json_begin_array(w);
+        oos_json_field_array(w, "processes");
         for (size_t i = 0; i < moment->process_count && i < OOS_HOST_PROCESSES; i++)
             put_host_process(w, &moment->rows[i]);
         oos_json_end_array(w);
@@ -170,13 +163,11 @@ void oos_report_dryrun_json(oos_text *text, const oos_dryrun *run)
     const oos_dryrun_log *log = &run->log;
     oos_json_begin_object(w);
     oos_json_field_str(w, "schema", "oomsight.dryrun/1");
-    oos_json_key(w, "engine");
-    oos_json_begin_object(w);
+    oos_json_field_object(w, "engine");
     oos_json_field_str(w, "name", run->engine->name);
     oos_json_field_str(w, "version", run->engine_version);
     oos_json_end_object(w);
-    oos_json_key(w, "gpu");
-    oos_json_begin_object(w);
+    oos_json_field_object(w, "gpu");
     oos_json_field_str(w, "name", run->device->name);
     oos_json_field_u64(w, "count", run->device_count);
     oos_json_field_u64(w, "total_bytes", run->device->total_bytes);
@@ -197,8 +188,7 @@ void oos_report_dryrun_json(oos_text *text, const oos_dryrun *run)
     } else
         oos_json_put_null(w);
     oos_json_field_known(w, "peak_activation_bytes", log->activation_peak.bytes);
-    oos_json_key(w, "kv");
-    oos_json_begin_object(w);
+    oos_json_field_object(w, "kv");
     oos_json_field_known(w, "available_bytes", log->kv_available.bytes);
     oos_json_field_known(w, "tokens", log->kv_tokens);
     oos_json_key(w, "max_concurrency");
@@ -208,12 +198,10 @@ void oos_report_dryrun_json(oos_text *text, const oos_dryrun *run)
         oos_json_put_null(w);
     oos_json_end_object(w);
     oos_json_field_str(w, "attention_backend", log->backend[0] ? log->backend : NULL);
-    oos_json_key(w, "phases");
-    oos_json_begin_array(w);
+    oos_json_field_array(w, "phases");
     for (size_t i = 0; i < run->phase_count; i++) put_phase(w, &run->phases[i]);
     oos_json_end_array(w);
-    oos_json_key(w, "child");
-    oos_json_begin_object(w);
+    oos_json_field_object(w, "child");
     oos_json_key(w, "exit");
     oos_json_put_i64(w, run->child_exit);
     oos_json_key(w, "signal");

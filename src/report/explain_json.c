@@ -38,8 +38,7 @@ static void put_numbers(oos_json_writer *w, const oos_incident *incident)
                                                   [OOS_NUMBER_activation_peak] = true,
                                                   [OOS_NUMBER_non_torch] = true,
                                                   [OOS_NUMBER_cudagraph] = true};
-    oos_json_key(w, "numbers");
-    oos_json_begin_object(w);
+    oos_json_field_object(w, "numbers");
     for (oos_number_id id = 0; id < OOS_NUMBER_COUNT; id++)
         if (always[id] || incident->numbers[id].known)
             field_number(w, oos_number_key(id), &incident->numbers[id], oos_number_unit(id));
@@ -54,8 +53,7 @@ static void put_ledger(oos_json_writer *w, const oos_moment *held)
 
 static void put_evidence(oos_json_writer *w, const oos_incident *incident)
 {
-    oos_json_key(w, "evidence");
-    oos_json_begin_array(w);
+    oos_json_field_array(w, "evidence");
     for (size_t i = 0; i < incident->evidence_count; i++) {
         oos_json_begin_object(w);
         oos_json_field_u64(w, "line", incident->evidence[i].line);
@@ -76,8 +74,7 @@ static void put_ranks(oos_json_writer *w, const oos_incident *incident)
                                           OOS_NUMBER_torch_allocated,
                                           OOS_NUMBER_private_pools,
                                           OOS_NUMBER_reserved_unallocated};
-    oos_json_key(w, "ranks");
-    oos_json_begin_array(w);
+    oos_json_field_array(w, "ranks");
     for (size_t i = 0; i < incident->rank_count; i++) {
         const oos_rank *rank = &incident->ranks[i];
         oos_json_begin_object(w);
@@ -93,13 +90,11 @@ static void put_ranks(oos_json_writer *w, const oos_incident *incident)
 static void put_advice(oos_json_writer *w, const char *key, const oos_advice *list, size_t count,
                        const oos_incident_notes *against)
 {
-    oos_json_key(w, key);
-    oos_json_begin_array(w);
+    oos_json_field_array(w, key);
     for (size_t i = 0; i < count; i++) {
         if (against && oos_report_contradicts(against, &list[i])) continue;
         oos_json_begin_object(w);
-        oos_json_key(w, "change");
-        oos_json_begin_array(w);
+        oos_json_field_array(w, "change");
         for (size_t c = 0; c < list[i].change_count; c++) oos_json_put_str(w, list[i].change[c]);
         oos_json_end_array(w);
         oos_json_field_str(w, "why", list[i].why.en);
@@ -112,13 +107,11 @@ static void put_advice(oos_json_writer *w, const char *key, const oos_advice *li
 
 static void put_setup(oos_json_writer *w, const oos_incident *incident, const oos_incident_notes *notes)
 {
-    oos_json_key(w, "engine");
-    oos_json_begin_object(w);
+    oos_json_field_object(w, "engine");
     oos_json_field_str(w, "name", incident->engine);
     oos_json_field_str(w, "version", incident->setup.version);
     oos_json_end_object(w);
-    oos_json_key(w, "gpu");
-    oos_json_begin_object(w);
+    oos_json_field_object(w, "gpu");
     oos_json_field_str(w, "name", oos_report_gpu(incident, notes));
     field_number(w, "total_bytes", &incident->numbers[OOS_NUMBER_total], 'B');
     oos_json_end_object(w);
@@ -156,8 +149,7 @@ static void put_source(oos_json_writer *w, const oos_incident *incident, const o
     field_time(w, "at", incident->at);
     field_time(w, "started_at", incident->started);
     field_time(w, "seen_at", source->seen);
-    oos_json_key(w, "source");
-    oos_json_begin_object(w);
+    oos_json_field_object(w, "source");
     oos_json_field_str(w, "path", source->path);
     field_part(w, "namespace", source->origin->space);
     field_part(w, "pod", source->origin->pod);
@@ -176,8 +168,7 @@ static void put_source(oos_json_writer *w, const oos_incident *incident, const o
 /* What decided: names of data/explain, "" where nothing did. */
 static void put_rules(oos_json_writer *w, const oos_incident *incident)
 {
-    oos_json_key(w, "rules");
-    oos_json_begin_object(w);
+    oos_json_field_object(w, "rules");
     oos_json_field_str(w, "verdict", incident->verdict_rule);
     oos_json_field_str(w, "phase", incident->phase_rule);
     oos_json_field_str(w, "cause", incident->cause_rule);
@@ -197,10 +188,7 @@ static void put_incident(const oos_explain_page *page, const oos_incident *incid
     oos_json_field_str(w, "state", oos_report_incident_state(incident));
     oos_json_field_str(w, "phase", oos_phase_word(incident->phase));
     oos_json_field_str(w, "cause", incident->cause);
-    oos_json_key(w, "also");
-    oos_json_begin_array(w);
-    for (size_t i = 0; i < incident->also_count; i++) oos_json_put_str(w, incident->also[i]);
-    oos_json_end_array(w);
+    oos_json_field_strs(w, "also", incident->also, incident->also_count);
     oos_json_field_f64(w, "confidence", incident->confidence);
     oos_json_field_f64(w, "phase_sure", incident->phase_sure);
     oos_json_field_f64(w, "cause_sure", incident->cause_sure);

@@ -9,8 +9,7 @@ static void gpus_json(oos_text *text, const oos_gpus *gpus)
     oos_json_writer writer = {.text = text, .pretty_depth = 2};
     oos_json_begin_object(&writer);
     oos_json_field_str(&writer, "schema", "oomsight.gpus/1");
-    oos_json_key(&writer, "gpus");
-    oos_json_begin_array(&writer);
+    oos_json_field_array(&writer, "gpus");
     for (size_t i = 0; i < gpus->count; i++) {
         const oos_gpu *gpu = &gpus->list[i];
         oos_json_begin_object(&writer);
@@ -23,8 +22,7 @@ static void gpus_json(oos_text *text, const oos_gpus *gpus)
         oos_json_field_f64(&writer, "compute_capability", gpu->capability / 10.0);
         oos_json_field_u64(&writer, "sms", gpu->sms);
         oos_json_field_known(&writer, "context_bytes", gpu->costs.context_bytes);
-        oos_json_key(&writer, "aliases");
-        oos_json_begin_array(&writer);
+        oos_json_field_array(&writer, "aliases");
         for (size_t k = 0; k < gpu->alias_count; k++) oos_json_put_str(&writer, gpu->aliases[k]);
         oos_json_end_array(&writer);
         oos_json_end_object(&writer);
@@ -63,8 +61,7 @@ static void engine_json(oos_json_writer *w, const oos_engine_words *engine, cons
     oos_json_begin_object(w);
     oos_json_field_str(w, "engine", engine->name);
     oos_json_field_str(w, "title", engine->title);
-    oos_json_key(w, "versions");
-    oos_json_begin_array(w);
+    oos_json_field_array(w, "versions");
     for (size_t i = 0; i < count; i++) {
         oos_version_print(versions[i], version, sizeof version);
         oos_json_put_str(w, version);
@@ -99,8 +96,7 @@ void oos_report_engines(oos_text *text, const oos_rule_book *const *books,
     oos_json_writer writer = {.text = text, .pretty_depth = 2}, *w = &writer;
     oos_json_begin_object(w);
     oos_json_field_str(w, "schema", "oomsight.engines/1");
-    oos_json_key(w, "engines");
-    oos_json_begin_array(w);
+    oos_json_field_array(w, "engines");
     for (size_t i = 0; i < OOS_ENGINE_COUNT; i++) engine_json(w, oos_engine_list[i], books[i]);
     oos_json_end_array(w);
     oos_json_end_object(w);

@@ -128,8 +128,7 @@ static void put_plan_about(oos_text *about, const oos_plan *plan, const char *mo
     oos_json_field_str(&w, "model", model);
     oos_json_field_str(&w, "reason", reason);
     oos_json_field_str(&w, "chance", chance);
-    oos_json_key(&w, "trade_offs");
-    oos_json_begin_array(&w);
+    oos_json_field_array(&w, "trade_offs");
     for (size_t i = 0; i < plan->help.fix_count; i++) {
         oos_text trade = {0};
         oos_report_trade_off(&trade, plan->help.fixes[i].gives_up);

@@ -224,8 +224,7 @@ static void helping_json(const view *v, const oos_lever_record *lever)
     oos_json_field_str(w, "rung", rung);
     oos_json_field_str(w, "given", given);
     oos_json_field_str(w, "why", in_language(v, lever->why.en, lever->why.zh));
-    oos_json_key(w, "frees");
-    oos_json_begin_array(w);
+    oos_json_field_array(w, "frees");
     for (oos_owner owner = 0; owner < OOS_OWNER_COUNT; owner++) {
         oos_text title = {0};
         if (!(lever->owners >> owner & 1)) continue;
@@ -318,8 +317,7 @@ void oos_report_kb_phases(const oos_advisers *advisers, oos_phase only, const oo
     if (json) {
         oos_json_begin_object(&writer);
         oos_json_field_str(&writer, "schema", "oomsight.phases/1");
-        oos_json_key(&writer, "phases");
-        oos_json_begin_array(&writer);
+        oos_json_field_array(&writer, "phases");
     }
     bool any = false;
     for (v.phase = 0; v.phase < OOS_PHASE_COUNT; v.phase++) {

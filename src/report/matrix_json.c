@@ -39,8 +39,7 @@ void oos_report_matrix_line(oos_text *text, const oomsight_matrix_point *point, 
     oos_json_field_str(w, "cause", point->cause);
     put_known(w, "tried_bytes", point->tried_bytes);
     put_known(w, "weights_bytes", point->weights_bytes);
-    oos_json_key(w, "kv");
-    oos_json_begin_object(w);
+    oos_json_field_object(w, "kv");
     put_known(w, "available_bytes", point->kv_available_bytes);
     put_known(w, "tokens", point->kv_tokens);
     put_concurrency(w, point->max_concurrency);
@@ -60,8 +59,7 @@ void oos_report_matrix_line(oos_text *text, const oomsight_matrix_point *point, 
 static void put_tally(oos_json_writer *w, const oos_matrix_sum *sum)
 {
     const oomsight_matrix_tally *t = &sum->tally;
-    oos_json_key(w, "points");
-    oos_json_begin_object(w);
+    oos_json_field_object(w, "points");
     oos_json_field_u64(w, "seen", t->seen);
     oos_json_field_u64(w, "starts", t->starts);
     oos_json_field_u64(w, "fits", t->fits);
@@ -77,8 +75,7 @@ static void put_tally(oos_json_writer *w, const oos_matrix_sum *sum)
 
 static void put_heads(oos_json_writer *w, const char *key, const oos_matrix_head *heads, size_t count)
 {
-    oos_json_key(w, key);
-    oos_json_begin_array(w);
+    oos_json_field_array(w, key);
     for (size_t i = 0; i < count; i++) {
         oos_json_begin_object(w);
         if (heads[i].model) oos_json_field_str(w, "model", heads[i].model);
@@ -111,14 +108,12 @@ static void put_cell(oos_json_writer *w, const oos_matrix_cell *cell, size_t row
 
 static void put_grid(oos_json_writer *w, const oos_matrix_sum *sum)
 {
-    oos_json_key(w, "grid");
-    oos_json_begin_object(w);
+    oos_json_field_object(w, "grid");
     oos_json_field_bool(w, "over_flags", sum->over_flags);
     oos_json_field_u64(w, "models_left_out", sum->models_left_out);
     put_heads(w, "rows", sum->rows, sum->row_count);
     put_heads(w, "columns", sum->columns, sum->column_count);
-    oos_json_key(w, "cells");
-    oos_json_begin_array(w);
+    oos_json_field_array(w, "cells");
     for (size_t r = 0; r < sum->row_count; r++)
         for (size_t c = 0; c < sum->column_count; c++)
             for (size_t v = 0; v < sum->version_count; v++) {
@@ -131,8 +126,7 @@ static void put_grid(oos_json_writer *w, const oos_matrix_sum *sum)
 
 static void put_side(oos_json_writer *w, const char *key, const oos_matrix_side *side)
 {
-    oos_json_key(w, key);
-    oos_json_begin_object(w);
+    oos_json_field_object(w, key);
     oos_json_field_str(w, "verdict", oos_matrix_kind_word(side->kind));
     oos_json_field_str(w, "likely", side->starts ? "starts" : "fails");
     oos_json_field_str(w, "phase", side->phase);
@@ -147,19 +141,16 @@ static void put_diff(oos_json_writer *w, const oos_matrix_sum *sum)
     static const char *const words[] = {"broken", "mended", "moved"};
     const oomsight_matrix_tally *t = &sum->tally;
     uint64_t const counts[] = {t->broken, t->mended, t->moved};
-    oos_json_key(w, "diff");
-    oos_json_begin_object(w);
+    oos_json_field_object(w, "diff");
     oos_json_field_str(w, "from", sum->file->version_labels[0]);
     oos_json_field_str(w, "to", sum->file->version_labels[1]);
     oos_json_field_f64(w, "moved_ratio", sum->moved_ratio);
     oos_json_field_u64(w, "compared", t->compared);
     oos_json_field_u64(w, "not_compared", t->uncompared);
     for (size_t i = 0; i < 3; i++) {
-        oos_json_key(w, words[i]);
-        oos_json_begin_object(w);
+        oos_json_field_object(w, words[i]);
         oos_json_field_u64(w, "count", counts[i]);
-        oos_json_key(w, "listed");
-        oos_json_begin_array(w);
+        oos_json_field_array(w, "listed");
         for (size_t p = 0; p < sum->pair_counts[i]; p++) {
             const oos_matrix_pair *pair = &sum->pairs[i][p];
             oos_json_begin_object(w);
@@ -186,16 +177,12 @@ void oos_report_matrix_json(oos_text *text, const oos_matrix_sum *sum)
     oos_json_field_str(w, "schema", "oomsight.matrix-summary/1");
     oos_json_field_str(w, "says", sentence.ptr ? sentence.ptr : "");
     oos_json_field_str(w, "mode", sum->file->dryrun ? "dryrun" : "plan");
-    oos_json_key(w, "versions");
-    oos_json_begin_array(w);
-    for (size_t i = 0; i < sum->version_count; i++) oos_json_put_str(w, sum->file->version_labels[i]);
-    oos_json_end_array(w);
+    oos_json_field_strs(w, "versions", sum->file->version_labels, sum->version_count);
     put_tally(w, sum);
     if (sum->diff)
         put_diff(w, sum);
     else {
-        oos_json_key(w, "diff");
-        oos_json_put_null(w);
+        oos_json_field_str(w, "diff", NULL);
     }
     put_grid(w, sum);
     oos_json_end_object(w);

@@ -73,8 +73,7 @@ static void put_origin(oos_json_writer *w, const char *key, const oos_measure *m
 
 static void put_costs(oos_json_writer *w, const oos_measure *m)
 {
-    oos_json_key(w, "driver_costs");
-    oos_json_begin_object(w);
+    oos_json_field_object(w, "driver_costs");
     oos_json_field_str(w, "driver", m->driver[0] ? m->driver : "?");
     oos_json_field_known(w, "graph_bytes", m->graph_bytes);
     oos_json_field_known(w, "graph_node_bytes", m->node_bytes);
@@ -230,21 +229,18 @@ void oos_report_measure_json(oos_text *text, const oos_measure *m, const oos_gpu
     put_word(w, "error", m->error);
     put_word(w, "graphs_error", m->graph_error);
     put_word(w, "ranks_error", m->rank_error);
-    oos_json_key(w, "missing_calls");
-    oos_json_begin_array(w);
+    oos_json_field_array(w, "missing_calls");
     for (unsigned i = 0; i < m->missing_count; i++) oos_json_put_str(w, m->missing[i]);
     oos_json_end_array(w);
     oos_json_field_bool(w, "others_hold_memory", m->others_seen);
-    oos_json_key(w, "measured");
-    oos_json_begin_object(w);
+    oos_json_field_object(w, "measured");
     for (unsigned i = 0; i < count; i++) oos_json_field_known(w, rows[i].key, rows[i].seen);
     oos_json_field_known(w, "graph_launch_bytes", m->graph_launch_bytes);
     oos_json_field_known(w, "graph_check_bytes", m->control_seen);
     oos_json_field_known(w, "graph_check_expected_bytes", m->control_expected);
     oos_json_field_u64(w, "node_resolution_bytes", m->resolution_bytes);
     oos_json_end_object(w);
-    oos_json_key(w, "replaces");
-    oos_json_begin_array(w);
+    oos_json_field_array(w, "replaces");
     for (unsigned i = 0; i < count; i++) {
         if (!replaces(&rows[i])) continue;
         oos_json_begin_object(w);

@@ -3,8 +3,7 @@
 
 static void put_device(oos_json_writer *w, const oos_device_facts *device)
 {
-    oos_json_key(w, "gpu");
-    oos_json_begin_object(w);
+    oos_json_field_object(w, "gpu");
     oos_json_field_str(w, "name", device->name);
     oos_json_field_u64(w, "count", device->count);
     oos_json_field_u64(w, "total_bytes", device->total_bytes);
@@ -27,12 +26,10 @@ static void put_setting(oos_json_writer *w, const oos_setting *setting)
 
 static void put_setup(oos_json_writer *w, const oos_plan *plan)
 {
-    oos_json_key(w, "setup");
-    oos_json_begin_object(w);
+    oos_json_field_object(w, "setup");
     for (size_t i = 0; i < plan->told.setting_count; i++) put_setting(w, &plan->told.settings[i]);
     if (plan->told.own_count) {
-        oos_json_key(w, "own");
-        oos_json_begin_object(w);
+        oos_json_field_object(w, "own");
         for (size_t i = 0; i < plan->told.own_count; i++) {
             double const value = plan->told.own[i].value;
             if (value >= 0 && value == (double)oos_u64_from(value))
@@ -48,10 +45,8 @@ static void put_setup(oos_json_writer *w, const oos_plan *plan)
 static void put_weights(oos_json_writer *w, const oos_plan *plan)
 {
     const oos_weights *weights = &plan->sizes.weights;
-    oos_json_key(w, "weights");
-    oos_json_begin_object(w);
-    oos_json_key(w, "param_bytes");
-    oos_json_begin_array(w);
+    oos_json_field_object(w, "weights");
+    oos_json_field_array(w, "param_bytes");
     for (uint64_t i = 0; i < plan->serving.pp; i++) oos_json_put_u64(w, plan->sizes.stage_param_bytes[i]);
     oos_json_end_array(w);
     oos_json_field_u64(w, "draft_param_bytes", weights->draft_param_bytes);
@@ -60,8 +55,7 @@ static void put_weights(oos_json_writer *w, const oos_plan *plan)
     oos_json_key(w, "after_load_bytes");
     oos_json_put_i64(w, weights->after_load_bytes);
     oos_json_field_str(w, "source", oos_source_word(weights->source));
-    oos_json_key(w, "parts");
-    oos_json_begin_object(w);
+    oos_json_field_object(w, "parts");
     for (size_t i = 0; i < weights->part_count; i++)
         oos_json_field_u64(w, weights->parts[i].module, weights->parts[i].bytes);
     oos_json_end_object(w);
@@ -84,8 +78,7 @@ static void put_available(oos_json_writer *w, const oos_plan *plan)
 static void put_kv(oos_json_writer *w, const oos_plan *plan)
 {
     const oos_kv_layout *shape = &plan->layout;
-    oos_json_key(w, "kv");
-    oos_json_begin_object(w);
+    oos_json_field_object(w, "kv");
     oos_json_field_f64(w, "bytes_per_token", shape->bytes_per_token);
     oos_json_field_u64(w, "block_tokens", shape->block_tokens);
     oos_json_field_u64(w, "page_bytes", shape->page_bytes);
@@ -99,8 +92,7 @@ static void put_kv(oos_json_writer *w, const oos_plan *plan)
     oos_json_field_f64(w, "max_concurrency", plan->kv.max_concurrency);
     oos_json_field_known(w, "estimated_max_len", plan->kv.estimated_max_len);
     oos_json_field_bool(w, "estimated", shape->estimated);
-    oos_json_key(w, "groups");
-    oos_json_begin_array(w);
+    oos_json_field_array(w, "groups");
     for (size_t i = 0; i < shape->group_count; i++) {
         const oos_kv_set *group = &shape->groups[i];
         oos_json_begin_object(w);
@@ -118,8 +110,7 @@ static void put_kv(oos_json_writer *w, const oos_plan *plan)
 /* The parts of the peak and of what lies outside, for people who compare with a log. */
 static void put_parts(oos_json_writer *w, const oos_plan *plan)
 {
-    oos_json_key(w, "parts");
-    oos_json_begin_array(w);
+    oos_json_field_array(w, "parts");
     for (size_t i = 0; i < plan->sizes.part_count; i++)
         oos_report_amount_json(w, plan->sizes.parts[i].name, &plan->sizes.parts[i].amount);
     oos_json_end_array(w);
@@ -127,8 +118,7 @@ static void put_parts(oos_json_writer *w, const oos_plan *plan)
 
 static void put_phases(oos_json_writer *w, const oos_plan *plan)
 {
-    oos_json_key(w, "phases");
-    oos_json_begin_array(w);
+    oos_json_field_array(w, "phases");
     for (size_t i = 0; i < plan->phase_count; i++) {
         const oos_moment *moment = &plan->phases[i];
         oos_json_begin_object(w);
@@ -166,8 +156,7 @@ static void put_way(oos_json_writer *w, const oos_fork *fork, bool meant)
 /* Both ways of what no flag tells; the plan's own figures are those of the one that is meant. */
 static void put_forks(oos_json_writer *w, const oos_plan *plan)
 {
-    oos_json_key(w, "forks");
-    oos_json_begin_array(w);
+    oos_json_field_array(w, "forks");
     for (size_t i = 0; i < plan->help.fork_count; i++) {
         put_way(w, &plan->help.forks[i], true);
         put_way(w, &plan->help.forks[i], false);
@@ -177,10 +166,7 @@ static void put_forks(oos_json_writer *w, const oos_plan *plan)
 
 static void put_words(oos_json_writer *w, const char *key, const char *const *words, size_t count)
 {
-    oos_json_key(w, key);
-    oos_json_begin_array(w);
-    for (size_t i = 0; i < count; i++) oos_json_put_str(w, words[i]);
-    oos_json_end_array(w);
+    oos_json_field_strs(w, key, words, count);
 }
 
 static void put_change(oos_json_writer *w, const oos_fix *fix)
@@ -202,8 +188,7 @@ static void put_answer(oos_json_writer *w, const oos_fix *fix)
     oos_json_field_str(w, "verdict", oos_report_verdict_word(fix->verdict));
     oos_report_probability_json(w, "probability", fix->probability);
     oos_json_field_u64(w, "kv_tokens", fix->kv_tokens);
-    oos_json_key(w, "max_model_len");
-    oos_json_begin_object(w);
+    oos_json_field_object(w, "max_model_len");
     oos_json_field_known(w, "likely", (oos_u64){fix->likely_length != 0, fix->likely_length});
     oos_json_field_known(w, "certain", (oos_u64){fix->certain_length != 0, fix->certain_length});
     oos_json_end_object(w);
@@ -216,16 +201,14 @@ static void put_answer(oos_json_writer *w, const oos_fix *fix)
 
 static void put_answers(oos_json_writer *w, const oos_plan *plan)
 {
-    oos_json_key(w, "answers");
-    oos_json_begin_array(w);
+    oos_json_field_array(w, "answers");
     for (size_t i = 0; i < plan->help.answer_count; i++) put_answer(w, &plan->help.fixes[i]);
     oos_json_end_array(w);
 }
 
 static void put_checkpoints(oos_json_writer *w, const oos_needs *needs)
 {
-    oos_json_key(w, "checkpoints");
-    oos_json_begin_array(w);
+    oos_json_field_array(w, "checkpoints");
     for (size_t i = 0; i < needs->checkpoint_count; i++) {
         const oos_need_checkpoint *need = &needs->checkpoints[i];
         bool const known = need->fix.verdict != OOMSIGHT_VERDICT_UNKNOWN;
@@ -250,15 +233,13 @@ static void put_needs(oos_json_writer *w, const oos_plan *plan)
         oos_json_field_str(w, "needs", NULL);
         return;
     }
-    oos_json_key(w, "needs");
-    oos_json_begin_object(w);
+    oos_json_field_object(w, "needs");
     oos_json_field_str(w, "checkpoint", oos_report_checkpoint(needs, words, sizeof words));
     put_checkpoints(w, needs);
     oos_json_field_str(w, "release", needs->release);
     oos_json_field_bool(w, "no_release", needs->no_release);
     oos_json_field_bool(w, "no_device", needs->no_device);
-    oos_json_key(w, "gpus");
-    oos_json_begin_array(w);
+    oos_json_field_array(w, "gpus");
     for (size_t i = 0; i < needs->gpu_count; i++) {
         const oos_need_gpu *need = &needs->gpus[i];
         oos_json_begin_object(w);
@@ -275,8 +256,7 @@ static void put_needs(oos_json_writer *w, const oos_plan *plan)
 
 void oos_report_fixes_json(oos_json_writer *w, const oos_fix *fixes, size_t count)
 {
-    oos_json_key(w, "fixes");
-    oos_json_begin_array(w);
+    oos_json_field_array(w, "fixes");
     for (size_t i = 0; i < count; i++) {
         const oos_fix *fix = &fixes[i];
         oos_json_begin_object(w);
@@ -297,8 +277,7 @@ static void put_offers(oos_json_writer *w, const oos_plan *plan)
     oos_report_fixes_json(w, plan->help.fixes, plan->help.fix_count);
     put_answers(w, plan);
     put_needs(w, plan);
-    oos_json_key(w, "inert");
-    oos_json_begin_array(w);
+    oos_json_field_array(w, "inert");
     for (size_t i = 0; i < plan->help.inert_count; i++) {
         oos_json_begin_object(w);
         oos_json_field_str(w, "flag", plan->help.inert[i].flag);
@@ -316,8 +295,7 @@ static void put_plan(oos_json_writer *w, const oos_plan *plan)
 {
     oos_json_begin_object(w);
     oos_json_field_str(w, "schema", "oomsight.plan/1");
-    oos_json_key(w, "engine");
-    oos_json_begin_object(w);
+    oos_json_field_object(w, "engine");
     oos_json_field_str(w, "name", plan->engine->name);
     oos_json_field_str(w, "version", plan->engine_version);
     oos_json_end_object(w);
@@ -346,10 +324,7 @@ static void put_plan(oos_json_writer *w, const oos_plan *plan)
     put_offers(w, plan);
     put_forks(w, plan);
     put_words(w, "assumed", plan->assumed, plan->assumed_count);
-    oos_json_key(w, "notes");
-    oos_json_begin_array(w);
-    for (size_t i = 0; i < plan->told.note_count; i++) oos_json_put_str(w, plan->told.notes[i]);
-    oos_json_end_array(w);
+    oos_json_field_strs(w, "notes", plan->told.notes, plan->told.note_count);
     oos_json_end_object(w);
 }
 

@@ -43,8 +43,7 @@ static void field_array(oos_json_writer *w, const char *key, const void *bytes, 
 static void put_spans(oos_json_writer *w, const oos_spans *s)
 {
     size_t const n = s->segment_count, m = s->block_count;
-    oos_json_key(w, "seg");
-    oos_json_begin_object(w);
+    oos_json_field_object(w, "seg");
     field_array(w, "start", s->segment_start, n * sizeof(uint32_t));
     field_array(w, "end", s->segment_end, n * sizeof(uint32_t));
     field_array(w, "kind", s->segment_kind, n * sizeof(uint32_t));
@@ -52,8 +51,7 @@ static void put_spans(oos_json_writer *w, const oos_spans *s)
     field_array(w, "size", s->segment_size, n * sizeof(double));
     oos_json_end_object(w);
     oos_json_field_u64(w, "shortest_life", s->shortest_life);
-    oos_json_key(w, "blk");
-    oos_json_begin_object(w);
+    oos_json_field_object(w, "blk");
     field_array(w, "start", s->block_start, m * sizeof(uint32_t));
     field_array(w, "end", s->block_end, m * sizeof(uint32_t));
     field_array(w, "size", s->block_size, m * sizeof(uint32_t));
@@ -89,8 +87,7 @@ static void put_run(oos_json_writer *w, const oos_analysis *a, bool chinese)
         oos_json_put_bool(w, a->reproduced.value);
     else
         oos_json_put_null(w);
-    oos_json_key(w, "points");
-    oos_json_begin_array(w);
+    oos_json_field_array(w, "points");
     for (size_t i = 0; i < a->point_count; i++) {
         oos_json_begin_array(w);
         oos_json_put_u64(w, a->points[i].event);
@@ -103,8 +100,7 @@ static void put_run(oos_json_writer *w, const oos_analysis *a, bool chinese)
 
 static void put_what_ifs(oos_json_writer *w, const oos_analysis *a)
 {
-    oos_json_key(w, "what_if");
-    oos_json_begin_array(w);
+    oos_json_field_array(w, "what_if");
     for (size_t i = 0; i < a->what_if_count; i++) {
         const oos_what_if *x = &a->what_ifs[i];
         oos_json_begin_object(w);
@@ -126,8 +122,7 @@ static void put_what_ifs(oos_json_writer *w, const oos_analysis *a)
 
 static void put_free(oos_json_writer *w, const oos_analysis *a, oos_arena *arena)
 {
-    oos_json_key(w, "free");
-    oos_json_begin_array(w);
+    oos_json_field_array(w, "free");
     for (size_t i = 0; i < a->stranded_count; i++) {
         const oos_stranded *s = &a->stranded[i];
         oos_json_begin_object(w);
@@ -142,8 +137,7 @@ static void put_free(oos_json_writer *w, const oos_analysis *a, oos_arena *arena
         oos_json_end_object(w);
     }
     oos_json_end_array(w);
-    oos_json_key(w, "pins");
-    oos_json_begin_array(w);
+    oos_json_field_array(w, "pins");
     for (size_t i = 0; i < a->pin_count; i++) {
         const oos_pin *p = &a->pins[i];
         oos_json_begin_object(w);
@@ -162,8 +156,7 @@ static void put_flame(oos_json_writer *w, const oos_analysis *a, oos_arena *aren
 {
     enum { DEEPEST = 128, MOST = 5000 };
     const oos_trace *t = a->trace;
-    oos_json_key(w, "flame");
-    oos_json_begin_array(w);
+    oos_json_field_array(w, "flame");
     for (size_t i = 0; i < a->flame_count && i < MOST; i++) {
         uint32_t frames[DEEPEST], depth = 0;
         for (uint32_t at = a->flame[i].stack; at && depth < DEEPEST; at = t->stacks[at].caller)
@@ -176,8 +169,7 @@ static void put_flame(oos_json_writer *w, const oos_analysis *a, oos_arena *aren
         oos_json_end_array(w);
     }
     oos_json_end_array(w);
-    oos_json_key(w, "names");
-    oos_json_begin_array(w);
+    oos_json_field_array(w, "names");
     for (uint32_t i = 0; i < t->frame_count; i++) {
         const oos_frame *f = &t->frames[i];
         oos_json_put_str(w, t->strings[f->file][0] ? oos_arena_format(arena, "%s  %s:%u", t->strings[f->name],
@@ -185,8 +177,7 @@ static void put_flame(oos_json_writer *w, const oos_analysis *a, oos_arena *aren
                                                    : t->strings[f->name]);
     }
     oos_json_end_array(w);
-    oos_json_key(w, "stacks");
-    oos_json_begin_array(w);
+    oos_json_field_array(w, "stacks");
     for (uint32_t i = 0; i < t->stack_count; i++) oos_json_put_str(w, oos_stack_name(arena, t, i));
     oos_json_end_array(w);
 }

@@ -7,8 +7,7 @@ static void put_settings(oos_json_writer *w, const oos_analysis *a, const oos_sc
     static const char *const backends[] = {"driver", "clean", "sticky"};
     bool known;
     uint64_t const total = oos_device_total(a, scenario, &known);
-    oos_json_key(w, "settings");
-    oos_json_begin_object(w);
+    oos_json_field_object(w, "settings");
     oos_json_field_str(w, "torch", oos_torch_word(a).text);
     oos_json_field_str(w, "conf", settings);
     oos_json_field_known(w, "device_total_bytes", (oos_u64){known, total});
@@ -39,8 +38,7 @@ static void put_outcome(oos_json_writer *w, const oos_outcome *o)
 
 static void put_what_ifs(oos_json_writer *w, const oos_analysis *a)
 {
-    oos_json_key(w, "what_if");
-    oos_json_begin_array(w);
+    oos_json_field_array(w, "what_if");
     for (size_t i = 0; i < a->what_if_count; i++) {
         const oos_what_if *x = &a->what_ifs[i];
         oos_json_begin_object(w);
@@ -60,8 +58,7 @@ static void put_what_ifs(oos_json_writer *w, const oos_analysis *a)
 
 void oos_replay_holders(oos_json_writer *w, const char *key, const oos_block_holder *list, size_t count)
 {
-    oos_json_key(w, key);
-    oos_json_begin_array(w);
+    oos_json_field_array(w, key);
     for (size_t i = 0; i < count; i++) {
         oos_json_begin_object(w);
         oos_json_field_str(w, "name", list[i].name);
@@ -74,13 +71,11 @@ void oos_replay_holders(oos_json_writer *w, const char *key, const oos_block_hol
 
 static void put_stranded(oos_json_writer *w, const oos_analysis *a)
 {
-    oos_json_key(w, "free_by_pool");
-    oos_json_begin_array(w);
+    oos_json_field_array(w, "free_by_pool");
     for (size_t i = 0; i < a->stranded_count; i++) {
         const oos_stranded *s = &a->stranded[i];
         oos_json_begin_object(w);
-        oos_json_key(w, "pool");
-        oos_json_begin_array(w);
+        oos_json_field_array(w, "pool");
         oos_json_put_u64(w, s->pool.first);
         oos_json_put_u64(w, s->pool.second);
         oos_json_end_array(w);
@@ -96,8 +91,7 @@ static void put_stranded(oos_json_writer *w, const oos_analysis *a)
 
 static void put_pins(oos_json_writer *w, const oos_analysis *a)
 {
-    oos_json_key(w, "pins");
-    oos_json_begin_array(w);
+    oos_json_field_array(w, "pins");
     for (size_t i = 0; i < a->pin_count; i++) {
         const oos_pin *p = &a->pins[i];
         oos_arena *scratch = oos_arena_create(256);

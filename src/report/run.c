@@ -209,8 +209,7 @@ void oos_report_run_text(oos_text *text, const oos_run_told *run, const oomsight
 
 static void put_owners_json(oos_json_writer *w, const char *key, const uint64_t owners[OOS_SEGMENT_OWNERS])
 {
-    oos_json_key(w, key);
-    oos_json_begin_object(w);
+    oos_json_field_object(w, key);
     for (unsigned owner = 0; owner < OOS_OWNER_COUNT; owner++)
         if (owners[owner]) oos_json_field_u64(w, oos_owner_word(owner), owners[owner]);
     oos_json_end_object(w);
@@ -218,8 +217,7 @@ static void put_owners_json(oos_json_writer *w, const char *key, const uint64_t 
 
 static void put_phases_json(oos_json_writer *w, const oos_run_device *device)
 {
-    oos_json_key(w, "phases");
-    oos_json_begin_array(w);
+    oos_json_field_array(w, "phases");
     for (unsigned phase = 0; phase < OOS_PHASE_COUNT; phase++) {
         if (!device->phase_bytes[phase]) continue;
         oos_json_begin_object(w);
@@ -234,8 +232,7 @@ static void put_phases_json(oos_json_writer *w, const oos_run_device *device)
 static void put_refusal_json(oos_json_writer *w, const oos_run_device *device)
 {
     if (!device->at_refusal_known) {
-        oos_json_key(w, "at_refusal");
-        oos_json_put_null(w);
+        oos_json_field_str(w, "at_refusal", NULL);
         return;
     }
     put_owners_json(w, "at_refusal", device->owners_at_refusal);
@@ -266,8 +263,7 @@ static void put_device_json(oos_json_writer *w, const oos_run_device *device)
     else
         oos_json_put_null(w);
     oos_json_field_u64(w, "refused", device->refused_count);
-    oos_json_key(w, "at_peak");
-    oos_json_begin_object(w);
+    oos_json_field_object(w, "at_peak");
     for (unsigned use = 0; use < OOS_USE_COUNT; use++)
         if (device->at_peak[use]) oos_json_field_u64(w, oos_use_word(use), device->at_peak[use]);
     oos_json_end_object(w);
@@ -328,8 +324,7 @@ static void put_unseen_json(oos_json_writer *w, const oos_run_state *state)
     static const char *const words[] = {NULL, "in force", "not in force", "not in force"};
     _Static_assert(sizeof words / sizeof *words == OOMSIGHT_RUN_LIMIT_FOR_NOBODY + 1, "words for each limit");
     oos_json_field_u64(w, "processes_seen", state->seen_count);
-    oos_json_key(w, "not_seen");
-    oos_json_begin_array(w);
+    oos_json_field_array(w, "not_seen");
     for (unsigned i = 0; i < state->unseen_count; i++) {
         oos_json_begin_object(w);
         oos_json_field_u64(w, "pid", state->unseen[i].pid);
@@ -353,12 +348,10 @@ void oos_report_run_json(oos_text *text, const oos_run_told *run)
     oos_json_begin_object(w);
     oos_json_field_str(w, "schema", "oomsight.run/1");
     oos_json_field_str(w, "phase", state->phase < OOS_PHASE_COUNT ? oos_phase_word(state->phase) : NULL);
-    oos_json_key(w, "devices");
-    oos_json_begin_array(w);
+    oos_json_field_array(w, "devices");
     for (unsigned i = 0; i < state->device_count; i++) put_device_json(w, &state->devices[i]);
     oos_json_end_array(w);
-    oos_json_key(w, "processes");
-    oos_json_begin_array(w);
+    oos_json_field_array(w, "processes");
     for (unsigned i = 0; i < state->process_count; i++) put_process_json(w, &state->processes[i]);
     oos_json_end_array(w);
     put_unseen_json(w, state);
@@ -377,8 +370,7 @@ void oos_report_run_json(oos_text *text, const oos_run_told *run)
     } else
         oos_json_put_null(w);
     oos_json_field_str(w, "bundle", state->bundle_path);
-    oos_json_key(w, "growth");
-    oos_json_begin_array(w);
+    oos_json_field_array(w, "growth");
     for (size_t i = 0; i < run->growth_count; i++) put_growth_json(w, &run->growth[i]);
     oos_json_end_array(w);
     put_serving_json(w, &run->serving);
