@@ -87,7 +87,15 @@ static void a_constant_is_the_row_of_its_place(void **state)
     (void)state;
     static const oos_constant_row rows[] = {
         {{0, 89}, {0, 999}, {0, 2}, 0, UINT64_MAX, -1, -1, {10, 5, 20, 1}, false},
-        {{90, 999}, {9, 999}, {0, 2}, OOS_VERSION(0, 18, 0), OOS_VERSION(0, 19, 0), 1, 0, {30, 15, 60, 2}, false}};
+        {{90, 999},
+         {9, 999},
+         {0, 2},
+         OOS_VERSION(0, 18, 0),
+         OOS_VERSION(0, 19, 0),
+         1,
+         0,
+         {30, 15, 60, 2},
+         false}};
     static const uint16_t first[] = {0, 1, 2};
     static const oos_constants table = {rows, first, 2};
     oos_constant_where where = {.capability = 89, .ranks = 2};
