@@ -174,7 +174,8 @@ typedef struct oos_weight_ways {
     uint64_t torch_minor;                   /* UINT64_MAX: the newest */
     uint64_t split_limit_bytes; /* the allocator does not split blocks of this size on; 0: no limit */
     bool mxfp4_by_triton, mxfp4_keeps_scales;
-    bool bnb_nests_constants; /* bitsandbytes: constants that are quantised again stay so */
+    bool fp8_blocks_by_marlin; /* also on 8.9, which has FP8 arithmetic */
+    bool bnb_nests_constants;  /* bitsandbytes: constants that are quantised again stay so */
     uint64_t
         online_quantisation;    /* 0: beside what stays, the rest of the model; 1: all of it; 2: one layer */
     bool head_untied;           /* a head that only the class of a wrapper ties is a tensor of its own */
@@ -215,6 +216,7 @@ typedef struct oos_cut {
     bool online_fp8;       /* weights that are not quantised become FP8 while loading */
     bool online_bnb;       /* ... or bitsandbytes' 4 bits */
     bool unquantised;      /* the checkpoint's scheme is not applied: nothing the engine knows asks for it */
+    bool marlin_blocks;    /* linear layers in block FP8 go through Marlin */
     bool triton_mxfp4;     /* experts in MXFP4 are padded for Triton's kernel on Hopper, or anywhere */
     bool wide_mxfp4_bias;  /* and have biases in fp32 after loading */
     bool swizzled_mxfp4;   /* experts in MXFP4 go through Triton's Hopper layout */

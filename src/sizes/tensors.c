@@ -18,23 +18,24 @@ oos_cut oos_cut_of(const oos_shard *shard)
     const char *asked = ways->quantization;
     bool const plain = !model->quant_method;
     bool const by_triton = ways->mxfp4_by_triton && shard->capability < 100;
-    return (oos_cut){.tp = tp,
-                     /* without expert parallelism the experts are cut over the data-parallel ranks too */
-                     .expert_tp = ep > 1 ? 1 : oos_mul(tp, oos_max(1, shard->dp)),
-                     .ep = ep,
-                     .dtype_bytes = oos_dtype_bytes(shard->dtype),
-                     .capability = shard->capability,
-                     .online_fp8 = plain && asked && strncmp(asked, "fp8", 3) == 0,
-                     .online_bnb =
-                         plain && (is(asked, "bitsandbytes") || is(ways->load_format, "bitsandbytes")),
-                     .unquantised = model->quant_by_flag && !asked,
-                     .triton_mxfp4 = by_triton || (shard->capability == 90 && ways->torch_minor >= 8),
-                     .wide_mxfp4_bias = by_triton,
-                     .swizzled_mxfp4 = shard->capability == 90 && ways->torch_minor >= 9,
-                     .keeps_scales = ways->mxfp4_keeps_scales,
-                     .nested_constants = ways->bnb_nests_constants,
-                     .split_limit = ways->split_limit_bytes,
-                     .exact_blocks = ways->expandable_segments};
+    return (oos_cut){
+        .tp = tp,
+        /* without expert parallelism the experts are cut over the data-parallel ranks too */
+        .expert_tp = ep > 1 ? 1 : oos_mul(tp, oos_max(1, shard->dp)),
+        .ep = ep,
+        .dtype_bytes = oos_dtype_bytes(shard->dtype),
+        .capability = shard->capability,
+        .online_fp8 = plain && asked && strncmp(asked, "fp8", 3) == 0,
+        .online_bnb = plain && (is(asked, "bitsandbytes") || is(ways->load_format, "bitsandbytes")),
+        .unquantised = model->quant_by_flag && !asked,
+        .marlin_blocks = shard->capability < 89 || (shard->capability == 89 && ways->fp8_blocks_by_marlin),
+        .triton_mxfp4 = by_triton || (shard->capability == 90 && ways->torch_minor >= 8),
+        .wide_mxfp4_bias = by_triton,
+        .swizzled_mxfp4 = shard->capability == 90 && ways->torch_minor >= 9,
+        .keeps_scales = ways->mxfp4_keeps_scales,
+        .nested_constants = ways->bnb_nests_constants,
+        .split_limit = ways->split_limit_bytes,
+        .exact_blocks = ways->expandable_segments};
 }
 
 /* Experts in MXFP4 are padded to what the kernel takes: Triton on Hopper rounds the inner size to 64, the others, and
@@ -197,8 +198,9 @@ size_t oos_tensors_created(const oos_cut *cut, const oos_matrix *matrix, const o
 /* ---- after loading ---- */
 
 /* GPUs without FP8 arithmetic run FP8 weights through Marlin. */
-static bool is_marlin_fp8(const oos_cut *cut, const oos_quant *quant)
+static bool is_marlin_fp8(const oos_cut *cut, const oos_matrix *matrix, const oos_quant *quant)
 {
+    if (quant->kind == OOS_QUANT_FP8_BLOCK && !matrix->expert) return cut->marlin_blocks;
     return cut->capability < 89 &&
            (quant->kind == OOS_QUANT_FP8_TENSOR || quant->kind == OOS_QUANT_FP8_CHANNEL ||
             quant->kind == OOS_QUANT_FP8_BLOCK);
@@ -261,7 +263,8 @@ size_t oos_tensors_loaded(const oos_cut *cut, const oos_matrix *matrix, const oo
         put(&l, oos_cdiv(cells, 2));
         put(&l, oos_mul(nested ? 1 : 4, oos_cdiv(cells, 64)));
     } else if (is_marlin_fp8(
-                   cut, quant)) { /* scales per output row, and per block along the input, in model dtype */
+                   cut, matrix,
+                   quant)) { /* scales per output row, and per block along the input, in model dtype */
         uint64_t const block = quant->kind == OOS_QUANT_FP8_BLOCK ? oos_max(1, quant->block_in) : p.columns;
         put(&l, cells);
         put(&l, oos_mul(oos_mul(p.rows, oos_cdiv(p.columns, oos_max(1, block))), cut->dtype_bytes));
@@ -295,7 +298,7 @@ bool oos_is_repacked(const oos_cut *cut, const oos_matrix *matrix, const oos_qua
     case OOS_QUANT_MXFP4: return true;
     case OOS_QUANT_FP8_TENSOR:
     case OOS_QUANT_FP8_CHANNEL:
-    case OOS_QUANT_FP8_BLOCK: return is_marlin_fp8(cut, quant) || matrix->expert;
+    case OOS_QUANT_FP8_BLOCK: return is_marlin_fp8(cut, matrix, quant) || matrix->expert;
     case OOS_QUANT_NONE: return (cut->online_fp8 || cut->online_bnb) && is_made_online(matrix, quant);
     case OOS_QUANT_INT8:
     case OOS_QUANT_MXFP8:
