@@ -1,15 +1,12 @@
 /* What is a secret and what is not, and what may be shown of others' words. */
+#include "unit.h"
+
 #include "base/secret.h"
 #include "base/shown.h"
 #include "command/command.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdlib.h>
 #include <math.h>
 #include <time.h>
-
-#include <cmocka.h>
 
 typedef struct pair {
     const char *text, *shown;
@@ -327,6 +324,7 @@ static void assert_cost_of_length(const char *head, const char *part)
         few = fmin(few, hide_seconds(head, part, 4 << 10));
         many = fmin(many, hide_seconds(head, part, 31 << 10));
     }
+    if (!clocks_decide()) return; /* on a busy machine others take the processor's caches */
     if (many >= 24 * fmax(few, 1e-4)) print_error("%s: %s: %.4f s, %.4f s\n", head, part, few, many);
     assert_true(many < 24 * fmax(few, 1e-4));
 }
