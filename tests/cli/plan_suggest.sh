@@ -69,5 +69,5 @@ echo "-- an answer that keeps little of the length has a 4-bit checkpoint beside
 "$OOMSIGHT" plan --offline --gpu 5090 --vllm 0.32.0 -- vllm serve Qwen/Qwen3-30B-A3B-FP8 | grep -E 'this GPU with|serve .*Int4' | sed 's/ (.*//'
 "$OOMSIGHT" plan --offline --gpu h20 --vllm 0.13.0 -- vllm serve Qwen/Qwen2.5-72B-Instruct --quantization fp8 | grep 'pip install' | sed 's/==[0-9.]*/==N/'
 echo "-- a whole command with another checkpoint stands before flags that cost more"
-"$OOMSIGHT" plan --offline --gpu t4 --vllm 0.32.0 -- vllm serve microsoft/phi-4 | grep -nE '^(It|Other)'
+"$OOMSIGHT" plan --offline --gpu t4 --vllm 0.32.0 -- vllm serve microsoft/phi-4 | grep -m 1 -o 'vllm serve RedHatAI[^ ]*\|--cpu-offload-gb'
 exit 0
