@@ -25,7 +25,8 @@ enum {
     REDACT = 1 << 13,
     COMPLETION = 1 << 14,
     WHAT = 1 << 15,
-    EVERY = (1 << 16) - 1,
+    MODELS = 1 << 16,
+    EVERY = (1 << 17) - 1,
     ANSWERS = EVERY & ~(RUN | TOP | REDACT | COMPLETION), /* they write one, in a form that can be chosen */
 };
 enum { ANY = INT_MAX - 1, BEHIND = INT_MAX };

@@ -180,6 +180,15 @@ void oomsight_dryrun_with(oomsight_dryrun *dryrun, const char *assignment);
 /* All processes of the command at this moment; of each phase the moment is kept at which most is resident. */
 void oomsight_dryrun_host(oomsight_dryrun *dryrun, const oomsight_dryrun_process *processes, size_t count);
 
+/* The built-in models, or those with `word` in their id, or the one that `word` is the id or the directory of. *ret_count 0: none. */
+OOMSIGHT_MUST_CHECK oomsight_status oomsight_models_render(const oomsight_data *data, const char *word,
+                                                           const oomsight_render_params *params,
+                                                           size_t *ret_count, char **ret_text,
+                                                           oomsight_error *reterr);
+/* Checks the list of models in a file, and keeps it for this user and version. What is said of it is the caller's. */
+OOMSIGHT_MUST_CHECK oomsight_status oomsight_models_update(const char *path, char **ret_text,
+                                                           oomsight_error *reterr);
+
 /* Are links, texts and patterns sound, and (when `fixtures_dir` is not NULL) is every record found in
  * fixtures_dir/ID/positive.log and not in fixtures_dir/ID/negative.log? One problem per line in *ret_text. */
 OOMSIGHT_MUST_CHECK oomsight_status oomsight_kb_check(const oomsight_data *data, const char *fixtures_dir,

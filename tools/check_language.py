@@ -73,6 +73,8 @@ def commands(models):
         yield ["plan", "--offline", "--engine", start + "=nightly", "--gpu", "h100", "--", llama]
     yield ["engines"]
     yield ["gpus"]
+    yield ["models", "Qwen3-8B"]
+    yield ["models", "microsoft/phi-2"]
     yield ["kb", "list"]
     for model in sorted(glob.glob(os.path.join(models, "*", ""))) if models else []:
         for device in (["--gpu", "T4"], ["--gpu", "4090", "--gpu-used", "3GiB"], ["--gpu", "H200"], ["--gpu", "GB10"]):

@@ -380,18 +380,18 @@ static oomsight_status model_settle(oos_arena *arena, const char *data_dir, cons
                                     oomsight_error *reterr)
 {
     oos_hub_id id;
-    oos_view config, quant;
+    oos_listed listed;
     *ret_place = OOMSIGHT_MODEL_ON_DISK;
     if (oos_file_exists(word) || oos_file_is_dir(word) || !oos_hub_id_parse(arena, word, &id) ||
         oos_hfcache_find(arena, &id))
         return OOMSIGHT_OK;
     *ret_place = OOMSIGHT_MODEL_REMOTE;
     if (strcmp(id.revision, "main") != 0) return OOMSIGHT_OK;
-    oomsight_status const found = oos_catalogue_find(arena, data_dir, id.name, &config, &quant, reterr);
+    oomsight_status const found = oos_catalogue_find(arena, data_dir, id.name, &listed, reterr);
     if (found == OOMSIGHT_NOT_FOUND) return OOMSIGHT_OK;
     if (found != OOMSIGHT_OK) return found;
     *ret_place = OOMSIGHT_MODEL_BUILT_IN;
-    return builtin_write(arena, folder, config, quant, reterr);
+    return builtin_write(arena, folder, listed.config, listed.quant, reterr);
 }
 
 oomsight_status oomsight_model_settle(const oomsight_data *data, const char *word, const char *folder,

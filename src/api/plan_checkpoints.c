@@ -20,7 +20,7 @@ typedef struct look {
 } look;
 
 typedef struct candidate {
-    const oos_checkpoint *listed;
+    const oos_listed *listed;
     unsigned loss;
     oos_model model;
     oos_plan plan;
@@ -318,7 +318,7 @@ oomsight_status oos_ask_checkpoints(oomsight_plan *plan, const oos_plan_ask *ask
                                     const oos_doubt_facts *doubts, oomsight_error *reterr)
 {
     const char *id = plan->serve.model;
-    const oos_checkpoint *listed;
+    const oos_listed *listed;
     size_t listed_count, count = 0;
     look l = {.plan = plan, .ask = ask, .doubts = doubts, .serve = plan->serve};
     if (!is_asked(&l) || !id || !strchr(id, '/') || oos_file_exists(id) ||
@@ -340,8 +340,8 @@ oomsight_status oos_ask_checkpoints(oomsight_plan *plan, const oos_plan_ask *ask
     for (size_t i = 0; i < listed_count; i++) {
         candidate *c = &list[count];
         *c = (candidate){.listed = &listed[i]};
-        if (oos_catalogue_open(plan->arena, ask->params->data->dir, listed[i].id, listed[i].config,
-                               listed[i].quant, l.serve.hf_overrides_json, &c->model, NULL) != OOMSIGHT_OK ||
+        if (oos_catalogue_open(plan->arena, ask->params->data->dir, &listed[i], l.serve.hf_overrides_json,
+                               &c->model, NULL) != OOMSIGHT_OK ||
             needs_package(&c->model) || plan_one(&l, c, NULL, NULL) != OOMSIGHT_OK)
             continue;
         c->four_bits = oos_model_in_four_bits(&c->model);

@@ -13,6 +13,21 @@ static void assume(oos_plan *plan, const char **list, const char *text)
     if (text && plan->assumed_count < ASSUMED_MAX) list[plan->assumed_count++] = text;
 }
 
+/* How the sizes of a built-in model are known. */
+static const char *built_in(oos_arena *arena, const oos_model *model)
+{
+    if (model->wide)
+        return oos_arena_format(
+            arena, "built-in model sizes that are not proven: weights may differ by %llu.%llu %%",
+            (unsigned long long)(model->wide / 10), (unsigned long long)(model->wide % 10));
+    if (strcmp(model->level, "proven") == 0)
+        return "built-in model sizes, proven by their number of parameters";
+    if (strcmp(model->level, "alias") == 0)
+        return oos_arena_format(arena, "built-in config of %s, which has as many parameters",
+                                model->rests_on);
+    return "built-in model config";
+}
+
 /* What stands in the first lines. */
 static oomsight_status assumed_gather(oomsight_plan *plan, const oos_plan_ask *ask, oomsight_error *reterr)
 {
@@ -26,7 +41,7 @@ static oomsight_status assumed_gather(oomsight_plan *plan, const oos_plan_ask *a
                oos_arena_format(plan->arena, "the command in the words of %s: `%s`", plan->plan.engine->title,
                                 plan->plan.asked));
     if (plan->start.model && plan->start.model->from_catalogue)
-        assume(&plan->plan, list, "built-in model config");
+        assume(&plan->plan, list, built_in(plan->arena, plan->start.model));
     uint64_t const ranks = ask->ranks.here, count = plan->start.device.count;
     uint64_t const each = count / oos_max(1, plan->plan.serving.pp);
     bool const idle = count > ranks && plan->plan.serving.dp <= 1;

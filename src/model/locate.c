@@ -53,14 +53,16 @@ static oomsight_status nowhere(oos_arena *arena, const oos_hub_id *id, bool allo
         id->name, cache ? cache : "no HOME", id->revision, advice);
 }
 
-/* The built-in model that is meant, behind what went wrong. What the hub keeps to itself is there under its name. */
+/* The built-in model that may be meant, behind what went wrong. What the hub keeps to itself is there under its name. */
 static oomsight_status suggest(oos_arena *arena, const char *data_dir, const oos_hub_id *id,
                                oomsight_status status, oomsight_error *reterr)
 {
     const char *meant = status == OOMSIGHT_IO ? NULL : oos_catalogue_nearest(arena, data_dir, id->name);
-    if (!meant || !reterr) return status;
+    if (!meant || !reterr || strcmp(meant, id->name) == 0) return status;
     oomsight_error const was = *reterr;
-    oos_fail(reterr, status, "%.300s; did you mean %.100s?", was.text, meant);
+    bool const same = ends_with(meant, id->name); /* but for the owner */
+    oos_fail(reterr, status, "%.300s; did you mean %.100s%s?", was.text, meant,
+             same ? "" : ", which is another model");
     return was.path[0] ? oos_fail_in(reterr, status, was.path) : status;
 }
 
@@ -83,11 +85,11 @@ oomsight_status oos_locate(oos_arena *arena, const char *data_dir, const char *w
     }
     const char *dir = oos_hfcache_find(arena, &id);
     if (dir) return open_dir(arena, data_dir, dir, overrides, ret_model, reterr);
-    oos_view config, quant;
+    oos_listed listed;
     if (strcmp(id.revision, "main") == 0) {
-        oomsight_status const found = oos_catalogue_find(arena, data_dir, id.name, &config, &quant, reterr);
+        oomsight_status const found = oos_catalogue_find(arena, data_dir, id.name, &listed, reterr);
         if (found == OOMSIGHT_OK)
-            return oos_catalogue_open(arena, data_dir, id.name, config, quant, overrides, ret_model, reterr);
+            return oos_catalogue_open(arena, data_dir, &listed, overrides, ret_model, reterr);
         if (found != OOMSIGHT_NOT_FOUND) return found;
     }
     oomsight_status const status = allow_hub && !oos_hub_offline()

@@ -2,6 +2,7 @@
 #include "base/arena.h"
 #include "base/error.h"
 #include "base/json.h"
+#include "base/scan.h"
 #include "base/size.h"
 #include "match/match.h"
 
@@ -194,6 +195,9 @@ typedef struct oos_headers {
 typedef struct oos_model {
     const char *path;         /* directory, or the id it was fetched under */
     bool from_catalogue;      /* its sizes are those of data/catalogue.json */
+    const char *level;        /* ... and how those are known; NULL: the config itself was read */
+    const char *rests_on;     /* the id that stands behind it there; NULL: none */
+    uint64_t wide;            /* thousandths by which its weights may differ */
     const char *architecture; /* "LlamaForCausalLM" */
     const char *model_type;
     bool known;  /* false: an architecture we do not know; KV from the common fields, estimated */
@@ -265,6 +269,12 @@ oomsight_status oos_processors_read(oos_arena *arena, const char *const paths[OO
                                     const oos_view texts[OOS_PROCESSOR_FILES], oos_model *model,
                                     oomsight_error *reterr);
 
+/* Parameters as a checkpoint stores them, before any quantisation; those of a tied head once. */
+typedef struct oos_parameters {
+    uint64_t decoder, tower, drafter;
+} oos_parameters;
+oos_parameters oos_model_parameters(const oos_model *model);
+
 /* The matrix of that name in a layer; NULL: it has none. */
 const oos_matrix *oos_layer_matrix(const oos_model *model, const oos_layer *layer, const char *name);
 /* Queries and keys are normed in this layer, head by head or all at once. */
@@ -284,29 +294,65 @@ oomsight_status oos_model_open_dir(oos_arena *arena, const char *data_dir, const
 
 /* Models in common use, known by their id: data/catalogue.json. For when neither the cache nor the hub has an answer. */
 
-/* NOT_FOUND: it is not listed; MALFORMED: what stands there is no model. The texts of its config.json and hf_quant_config.json
- * (empty: none) live in the arena or in the binary. */
+/* An entry, with the texts of its config.json and hf_quant_config.json (empty: none), in the arena or in the binary. */
+typedef struct oos_listed {
+    const char *id;
+    oos_view config, quant;
+    const char *level;    /* how its sizes are known: docs/reference/formats/catalogue.md */
+    const char *rests_on; /* the id that it is a checkpoint of, like, or another name of; NULL: none */
+    uint64_t wide;        /* thousandths by which its weights may differ */
+} oos_listed;
+
+/* NOT_FOUND: it is not listed; MALFORMED: what stands there is no model. */
 oomsight_status oos_catalogue_find(oos_arena *arena, const char *data_dir, const char *id,
-                                   oos_view *ret_config, oos_view *ret_quant, oomsight_error *reterr);
+                                   oos_listed *ret_listed, oomsight_error *reterr);
+oomsight_status oos_catalogue_entry(oos_arena *arena, oos_view text, const char *id, oos_listed *ret_listed,
+                                    oomsight_error *reterr); /* without its config */
+oomsight_status oos_catalogue_find_in(oos_arena *arena, oos_view text, const char *id, oos_listed *ret_listed,
+                                      oomsight_error *reterr);
 
 /* Quantised checkpoints of the model that `id` is, or is a checkpoint of; not `id` itself. In the order of the file; the first have
  * the owner of the model. */
 enum { OOS_CHECKPOINTS_MAX = 32 };
-typedef struct oos_checkpoint {
-    const char *id;
-    oos_view config, quant; /* as of oos_catalogue_find() */
-} oos_checkpoint;
 oomsight_status oos_catalogue_checkpoints(oos_arena *arena, const char *data_dir, const char *id,
-                                          const oos_checkpoint **ret_list, size_t *ret_count,
+                                          const oos_listed **ret_list, size_t *ret_count,
                                           oomsight_error *reterr);
 
-/* The id that is listed and ends like `name`, a model without its owner; NULL: none. Capitals do not matter. */
+/* The id that is listed and is least far from `name`, which may lack its owner; NULL: none is near. Capitals do not matter where
+ * the names are equal. */
 const char *oos_catalogue_nearest(oos_arena *arena, const char *data_dir, const char *name);
 
 /* The model of an id that is listed; its `from_catalogue` is set. */
-oomsight_status oos_catalogue_open(oos_arena *arena, const char *data_dir, const char *id, oos_view config,
-                                   oos_view quant, const char *overrides, oos_model *ret_model,
+oomsight_status oos_catalogue_open(oos_arena *arena, const char *data_dir, const oos_listed *listed,
+                                   const char *overrides, oos_model *ret_model, oomsight_error *reterr);
+
+/* The file of the models that are known by their id: data/catalogue.json, or the newer one that the user took. */
+
+#define OOS_CATALOGUE_FILE "catalogue.json"
+#define OOS_CATALOGUE_SCHEMA "oomsight.catalogue/2"
+enum { OOS_CATALOGUE_BYTES_MAX = 8 << 20, OOS_CATALOGUE_IDS_MAX = 20000 };
+
+/* `data_dir` NULL: what `oomsight models --update` took, where it is this user's and made for this version; else what is built in. */
+oomsight_status oos_catalogue_text(oos_arena *arena, const char *data_dir, oos_view *ret_text,
                                    oomsight_error *reterr);
+
+/* Where that stands. NULL: no home is known, or memory is out. */
+const char *oos_catalogue_place(oos_arena *arena);
+/* ... and is there to be used. */
+bool oos_catalogue_is_updated(oos_arena *arena, oos_view *ret_text);
+
+/* Has it an entry in each line, in the order of the ids? What is built in and what was taken have: one is found by halving, and
+ * nothing else is read. Any other text is read from its start. */
+bool oos_catalogue_is_lined(oos_view text);
+bool oos_catalogue_halve(oos_view text, const char *id, oos_view *ret_value);
+
+/* One id after the other. */
+typedef struct oos_walk {
+    oos_scan scan;
+    const char *at, *end; /* NULL: by `scan` */
+} oos_walk;
+oos_walk oos_walk_begin(oos_view text);
+bool oos_walk_next(oos_walk *walk, oos_view *ret_id, oos_view *ret_value);
 
 /* The local Hugging Face cache: which directory holds a model that was downloaded before.
  *

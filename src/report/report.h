@@ -304,6 +304,17 @@ void oos_report_kb_phases(const oos_advisers *advisers, oos_phase only, const oo
 /* Tables of what is known. */
 
 void oos_report_gpus(oos_text *text, const oos_gpus *gpus, const oomsight_render_params *params);
+
+/* A built-in model, and where it was counted its parameters. */
+typedef struct oos_model_row {
+    const char *id, *level, *rests_on, *architecture;
+    uint64_t wide;
+    bool counted;
+    oos_parameters parameters;
+} oos_model_row;
+void oos_report_models(oos_text *text, const oos_model_row *rows, size_t count,
+                       const oomsight_render_params *params);
+
 /* One rule book for each engine of oos_engine_list, in its order. */
 void oos_report_engines(oos_text *text, const oos_rule_book *const *books,
                         const oomsight_render_params *params);

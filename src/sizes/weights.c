@@ -385,6 +385,11 @@ static uint64_t times(uint64_t bytes, double factor)
 static void widen(const oos_model *model, oos_weights *weights)
 {
     if (weights->source == OOS_SOURCE_READ) return; /* the files tell */
+    if (model->wide) {                              /* built-in sizes that are not proven */
+        weights->source = OOS_SOURCE_ESTIMATED;
+        weights->loaded_low = times(weights->loaded_low, 1 - (double)model->wide / 1000);
+        weights->loaded_high = times(weights->loaded_high, 1 + (double)model->wide / 1000);
+    }
     bool const experts = model->moe.experts > 0;
     double const low = model->common ? experts ? PERCENT(unknown_experts_low) : PERCENT(unknown_low) : 1,
                  high = model->common ? experts ? PERCENT(unknown_experts_high) : PERCENT(unknown_high) : 1;
