@@ -274,7 +274,7 @@ def main():
     parser.add_argument("models", nargs="?")
     parser.add_argument("ids", nargs="*")
     parser.add_argument("--refresh", metavar="FOLDER")
-    parser.add_argument("--into", metavar="FILE", default=os.path.join(ROOT, "data", "catalogue.json"), help="what --refresh changes; entries with `from` stay")
+    parser.add_argument("--into", metavar="FILE", default=os.path.join(ROOT, "data", "catalogue.json"), help="what --refresh changes; entries with `from` stay, and those of catalogue_sizes.py")
     parser.add_argument("--check", metavar="BINARY")
     parser.add_argument("--quantised", metavar="FILE")
     parser.add_argument("--more", metavar="FILE", help="configs written by hand, by id below `models`")
@@ -323,7 +323,7 @@ def main():
         bad += add_quantised(catalogue, args.quantised, more["recipes"], words, folders, args.check)
     catalogue = {key: value for key, value in catalogue.items() if not isinstance(value, str) or isinstance(catalogue.get(value), dict)}
     if os.path.exists(args.into):
-        catalogue.update({key: value for key, value in read_json(args.into).items() if isinstance(value, dict) and "from" in value})
+        catalogue.update({key: value for key, value in read_json(args.into).items() if isinstance(value, dict) and ("from" in value or "level" in value)})
     sys.stdout.write(text_of(catalogue))
     print("%d models, %d of them quantised checkpoints, %d other names, %d left out" % (sum(isinstance(v, dict) for v in catalogue.values()), sum("of" in v for v in catalogue.values() if isinstance(v, dict)),
           sum(isinstance(v, str) for v in catalogue.values()), bad), file=sys.stderr)

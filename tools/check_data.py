@@ -305,6 +305,8 @@ def check_behaviour(check, directory, source):
 def check_catalogue(check, path):
     """Every model has a config or refers to one, and a checkpoint refers to its model by the name it is listed by. How many there are."""
     models = check.load(path) or {}
+    if list(models) != sorted(models):  # one is found by halving
+        check.fail(path, "the ids are not in order")
     for name, entry in models.items():
         base = models.get(entry) if isinstance(entry, str) else entry
         if not isinstance(base, dict):
@@ -314,6 +316,9 @@ def check_catalogue(check, path):
             to = models.get(base.get(key), {}) if key in base else {"config": {}}
             if not isinstance(to, dict) or not ("config" in to or (key == "of" and "like" in to)):
                 check.fail(path, f"{name}: {key} {base[key]}, which has no config")
+        level, wide = base.get("level"), base.get("wide", 0)
+        if level not in (None, "proven", "alias", "recipe", "sizes") or (wide > 0) != (level == "sizes" or (level == "recipe" and wide > 0)):
+            check.fail(path, f"{name}: level {level} with {wide} thousandths")
         origin = base.get("from")
         if origin is not None and not (origin.get("repo") == name and re.fullmatch(r"20\d\d-\d\d-\d\d", origin.get("date", "")) and
                                        re.fullmatch(r"[0-9a-f]{40}", origin.get("revision") or "0" * 40)):

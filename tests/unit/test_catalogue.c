@@ -235,7 +235,7 @@ static void what_is_built_in_can_be_read(void **state)
         assert_true(model.known);
         oos_arena_free(own);
     }
-    assert_true(count >= 400);
+    assert_true(count >= 1000);
 }
 
 static int begin(void **state)
