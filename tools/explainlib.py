@@ -34,11 +34,22 @@ def answer_of(incidents):
     return next((i for i in incidents if i["is_oom"]), incidents[0] if incidents else None)
 
 
+# Kinds of "host_ram", which older labels do not tell apart.
+HOST_KINDS = {"container_limit", "host_full", "pinned_pool_refused", "prompt_cache", "swap_space"}
+
+
+def in_words_of(truth, got):
+    """The answer in the words of the label: a kind that the label does not know is its family."""
+    if got and got["cause"] in HOST_KINDS and not HOST_KINDS & causes(truth):
+        got = {**got, "cause": "host_ram"}
+    return got
+
+
 class Sample:
     def __init__(self, label, folder, incidents):
         self.label, self.truth, self.incidents = label, label["truth"], incidents
         self.path = os.path.join(folder, label["id"] + ".log")
-        self.got = answer_of(incidents)
+        self.got = in_words_of(self.truth, answer_of(incidents))
         self.repository = label["source"].split("#")[0]
         self.explicit = label["evidence"] == "explicit"
         self.firm = label["confidence"] != "low"

@@ -367,6 +367,46 @@ static oos_advice_fate settle_limit(const scene *c, const char *word, oos_settle
     return OOS_ADVICE_FILLED;
 }
 
+/* llama.cpp's own margin for --fit (common/common.h, fit_params_target). */
+#define PART_MARGIN OOS_GIB
+
+/* What one part gives up when its count falls, against what the failing request found no room for. */
+static oos_advice_fate settle_part(const scene *c, const char *word, oos_settled *to)
+{
+    static const oos_number_id held[] = {OOS_NUMBER_weights, OOS_NUMBER_kv_available, OOS_NUMBER_states,
+                                         OOS_NUMBER_activation_peak};
+    const oos_named *named = oos_advice_change(c->of, c->flag);
+    bool const host = c->incident->phase == OOS_PHASE_HOST_MEMORY;
+    bool const requested = KNOWN(tried) && strcmp(c->incident->cause, named->cause) == 0;
+    uint64_t const part = requested ? NUMBER(tried) : oos_value(c->incident, named->part);
+    uint64_t const room = host ? NUMBER(host_free) : NUMBER(startup_free);
+    uint64_t now = oos_value(c->incident, named->count), used = host ? NUMBER(host_wanted) : NUMBER(tried);
+    if (named->each && NUMBER(max_num_seqs)) now /= NUMBER(max_num_seqs);
+    for (size_t i = 0; !host && i < sizeof held / sizeof *held; i++)
+        used = oos_add(used, oos_value(c->incident, held[i]));
+    uint64_t const lack = room ? oos_sub(used, room) : 0;
+    if (lack && part && part < lack)
+        return REFUTED(to, "all of it is %.2f GiB, and %.2f GiB are missing",
+                       "全部只有 %.2f GiB，而缺 %.2f GiB", gib(part), gib(lack));
+    if (now == 1) return OOS_ADVICE_DROPPED;
+    if (!now || !lack || !part) {
+        bool const half = now >= 2 * named->step && !named->rises && strcmp(word, OOS_ADVICE_LOWER) == 0;
+        return half ? fill_count(to, now / 2 / named->step * named->step) : OOS_ADVICE_AS_IT_IS;
+    }
+    uint64_t const left = part - lack, kept = left > 2 * PART_MARGIN ? left - PART_MARGIN : left / 2;
+    uint64_t const share = oos_u64_from((double)now * (double)kept / (double)part), step = named->step;
+    return fill_count(to, named->rises ? now - oos_min(share, now - 1) : oos_max(share / step * step, step));
+}
+
+/* Prompts that are kept: what a quarter of the limit holds is there at once, and the host has the rest. */
+static oos_advice_fate settle_prompts(const scene *c, const char *word, oos_settled *to)
+{
+    enum { USUAL_MIB = 8192 }; /* common/common.h, cache_ram_mib */
+    (void)word;
+    uint64_t const limit = KNOWN(prompt_limit) ? NUMBER(prompt_limit) / OOS_MIB : USUAL_MIB;
+    return fill_count(to, limit / 4);
+}
+
 static settle *const by_role[OOS_ROLE_COUNT] = {[OOS_ROLE_share] = settle_share,
                                                 [OOS_ROLE_static_share] = settle_static,
                                                 [OOS_ROLE_length] = settle_length,
@@ -378,7 +418,9 @@ static settle *const by_role[OOS_ROLE_COUNT] = {[OOS_ROLE_share] = settle_share,
                                                 [OOS_ROLE_eager] = settle_eager,
                                                 [OOS_ROLE_checkpoint] = settle_quantised,
                                                 [OOS_ROLE_segments] = settle_segments,
-                                                [OOS_ROLE_host_limit] = settle_limit};
+                                                [OOS_ROLE_host_limit] = settle_limit,
+                                                [OOS_ROLE_part] = settle_part,
+                                                [OOS_ROLE_prompt_cache] = settle_prompts};
 
 oos_settled oos_advice_settle(const oos_advisers *advisers, const oos_ladder *ladder,
                               const oos_advice *advice, const oos_incident *incident)

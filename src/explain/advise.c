@@ -104,6 +104,20 @@ static oomsight_status named_read(oos_arena *arena, const json_t *rows, oos_advi
         for (size_t k = 1; k < OOS_ROLE_COUNT; k++)
             if (strcmp(role, oos_role_words[k]) == 0) named->role = (oos_role)k;
         oos_json_str(row, "flag", &named->flag);
+        const char *counted = "", *part = "";
+        oos_json_str(row, "counts", &counted);
+        oos_json_str(row, "part", &part);
+        oos_json_str(row, "cause", &named->cause);
+        oos_json_bool(row, "rises", &named->rises);
+        oos_json_bool(row, "each", &named->each);
+        named->count = oos_number_find(counted, strlen(counted));
+        named->part = oos_number_find(part, strlen(part));
+        named->step = (uint64_t)json_integer_value(json_object_get(row, "step"));
+        if (named->role == OOS_ROLE_part &&
+            (named->count == OOS_NUMBER_COUNT || named->part == OOS_NUMBER_COUNT || !named->step ||
+             !named->cause))
+            return oos_fail(reterr, OOMSIGHT_MALFORMED, "advice: '%s' counts what, and is part of what",
+                            named->change);
         for (size_t k = 0; k < named->value_count; k++)
             if (!(list[k] = json_string_value(json_array_get(values, k))))
                 return oos_fail(reterr, OOMSIGHT_MALFORMED, "advice: a value is a word");
@@ -173,6 +187,13 @@ const oos_named *oos_advice_named(const oos_advisers *advisers, oos_role role)
     return NULL;
 }
 
+const oos_named *oos_advice_change(const oos_advisers *advisers, const char *change)
+{
+    for (size_t i = 0; i < advisers->named_count; i++)
+        if (strcmp(advisers->named[i].change, change) == 0) return &advisers->named[i];
+    return NULL;
+}
+
 oos_role oos_advice_role(const oos_advisers *advisers, const oos_ladder *ladder, const char *change)
 {
     size_t const len = name_length(change);
@@ -181,9 +202,8 @@ oos_role oos_advice_role(const oos_advisers *advisers, const oos_ladder *ladder,
         if (ladder->list[i].role && flag && strlen(flag) == len && memcmp(flag, change, len) == 0)
             return ladder->list[i].role;
     }
-    for (size_t i = 0; i < advisers->named_count; i++)
-        if (strcmp(advisers->named[i].change, change) == 0) return advisers->named[i].role;
-    return OOS_ROLE_NONE;
+    const oos_named *named = oos_advice_change(advisers, change);
+    return named ? named->role : OOS_ROLE_NONE;
 }
 
 static oos_role role_of(const adviser *a, const char *change)
@@ -362,9 +382,11 @@ static void add_fix(adviser *a, const oos_advice *advice, const char *of)
                        (way == strlen(OOS_ADVICE_HIGHER) && memcmp(words[1], OOS_ADVICE_HIGHER, way) == 0);
     if (vague)
         words[0] = oos_arena_format(a->arena, "a %.*s %s%s", (int)way, words[1], words[0], words[1] + way);
+    bool const variable = words[0] && words[0][0] >= 'A' && words[0][0] <= 'Z' && strchr(words[0], '_');
+    if (variable && words[1] && !vague) words[0] = oos_arena_format(a->arena, "%s=%s", words[0], words[1]);
     if (advice->change_count <= 2) {
         shown.change = words;
-        if (vague) shown.change_count = 1;
+        if (vague || variable) shown.change_count = 1;
     }
     if (words[0] && (shown.change_count < 2 || words[1])) put(a, &a->fixes, advice, &shown);
 }

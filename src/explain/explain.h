@@ -57,7 +57,7 @@ oos_phase_set oos_traceback_stages(const oos_traceback *stack);
  * figures by the names of its groups: `tried_size` is the number `tried` written with a unit, `weights_gib` a number of
  * GiB, `kv_tokens_n` a count, `gmu_ratio` a fraction, `text_model` a piece of text. */
 
-enum { OOS_SIGNALS_MAX = 448 };
+enum { OOS_SIGNALS_MAX = 512 };
 
 /* name, word in the data file */
 #define OOS_SIGNAL_KIND_MAP(X)                                                                               \
@@ -232,7 +232,12 @@ bool oos_phase_named(const char *word, oos_phase *ret_phase);
     X(ready_free, "ready_free_bytes", B)                                                                     \
     X(cudagraph_prefill, "cudagraph_prefill_bytes", B)                                                       \
     X(static_fraction, "mem_fraction_static", R)                                                             \
-    X(least_fraction, "least_mem_fraction_static", R)
+    X(least_fraction, "least_mem_fraction_static", R)                                                        \
+    X(step_tokens, "step_tokens", N)                                                                         \
+    X(layers, "layers", N)                                                                                   \
+    X(states, "states_bytes", B)                                                                             \
+    X(prompt_limit, "prompt_cache_limit_bytes", B)                                                           \
+    X(host_free, "host_free_bytes", B)
 
 typedef enum oos_number_id {
 #define OOS_NUMBER_ENUM(name, key, unit) OOS_NUMBER_##name,
@@ -343,6 +348,7 @@ typedef struct oos_incident {
     uint64_t fingerprint;
 } oos_incident;
 
+oos_number_id oos_number_find(const char *name, size_t len); /* OOS_NUMBER_COUNT: there is none */
 const char *oos_number_key(oos_number_id id);
 char oos_number_unit(oos_number_id id);
 
@@ -384,6 +390,7 @@ typedef struct oos_kb_record {
     size_t fix_count, dead_end_count;
     const char *const *confused_with, *const *leads_to;
     size_t confused_count, leads_count;
+    bool of_one; /* of one program: no explanation for another */
     oos_condition when;
     const oos_phase *phases;
     size_t phase_count; /* 0: any */
@@ -453,9 +460,15 @@ typedef struct oos_named {
     const char *flag;          /* tells the type of weights; or several ranks crash without it */
     const char *const *values; /* of the flag, or in the model's name: no smaller weights are to be had */
     size_t value_count;
+    /* Of a part of the memory that a count makes smaller: the count, the part, and the cause at which that part is the request itself. */
+    oos_number_id count, part;
+    const char *cause;
+    uint64_t step; /* of the count */
+    bool rises;    /* what is moved elsewhere is counted */
+    bool each;     /* the log has the count of all sequences together */
 } oos_named;
 
-enum { OOS_NAMED_MAX = 8 };
+enum { OOS_NAMED_MAX = 32 };
 typedef struct oos_advisers {
     const oos_ladder *ladders[OOS_ENGINE_COUNT]; /* by the engine's place in oos_engine_list */
     oos_named named[OOS_NAMED_MAX];
@@ -471,6 +484,7 @@ oomsight_status oos_advisers_load(oos_arena *arena, const char *data_dir, const 
 /* What the flag is to the engine of the ladder (NULL: none has one), or the words are to any. Of a flag only its name counts. */
 oos_role oos_advice_role(const oos_advisers *advisers, const oos_ladder *ladder, const char *change);
 const oos_named *oos_advice_named(const oos_advisers *advisers, oos_role role); /* NULL: none */
+const oos_named *oos_advice_change(const oos_advisers *advisers, const char *change);
 
 oos_settled oos_advice_settle(const oos_advisers *advisers, const oos_ladder *ladder,
                               const oos_advice *advice, const oos_incident *incident);

@@ -90,6 +90,8 @@ static oomsight_status record_read(oos_arena *arena, const oos_signals *signals,
         !record.engine || !oos_json_str(root, "signature", &record.signature))
         return oos_fail(reterr, OOMSIGHT_MALFORMED,
                         "a record needs title, mechanism, signature and an engine");
+    record.of_one =
+        oos_signals_find(signals, oos_arena_format(arena, "engine.%s", record.engine)) != SIZE_MAX;
     OOS_TRY(advice_read(arena, signals, json_object_get(root, "fixes"), &record.fixes, &record.fix_count,
                         reterr));
     OOS_TRY(advice_read(arena, signals, json_object_get(root, "dead_ends"), &record.dead_ends,
@@ -129,14 +131,10 @@ const oos_kb_record *oos_kb_find(const oos_kb *kb, const char *id)
 /* What one engine does is no explanation for another. Layers below them (PyTorch, NCCL, the host) hold for all. */
 static bool speaks_of(const oos_kb_record *record, const oos_incident *incident)
 {
-    static const char *const others[] = {"tgi", "llama.cpp", "exllamav2", "tensorrt-llm"};
-    bool engine = oos_engine_words_find(record->engine) != NULL;
-    for (size_t i = 0; i < sizeof others / sizeof *others; i++)
-        engine |= strcmp(record->engine, others[i]) == 0;
     const char *logged = incident->engine ? incident->engine : "";
     /* What holds for any program on PyTorch is said where no engine is known better. */
     if (strcmp(record->engine, "pytorch") == 0) return !oos_engine_is(oos_engine_default, logged);
-    if (!engine) return true;
+    if (!record->of_one) return true;
     return strncmp(logged, record->engine, strlen(record->engine)) == 0; /* vllm-ascend is vLLM too */
 }
 

@@ -33,6 +33,13 @@ char oos_number_unit(oos_number_id id)
     return units[id];
 }
 
+oos_number_id oos_number_find(const char *name, size_t len)
+{
+    oos_number_id id = 0;
+    while (id < OOS_NUMBER_COUNT && (strlen(names[id]) != len || memcmp(names[id], name, len) != 0)) id++;
+    return id;
+}
+
 /* Decimal text times `factor`, rounded. Commas between digits are skipped. */
 static bool decimal(oos_view text, double factor, oos_number *ret_number)
 {
@@ -109,15 +116,12 @@ bool oos_number_read(const oos_capture *capture, uint64_t line, oos_number_id *r
     const char *unit = strrchr(capture->name, '_');
     if (!unit) return false;
     size_t const len = (size_t)(unit - capture->name);
-    for (oos_number_id id = 0; id < OOS_NUMBER_COUNT; id++) {
-        if (strlen(names[id]) != len || memcmp(names[id], capture->name, len) != 0) continue;
-        oos_number number = {.line = line};
-        if (!value_of(capture->text, unit + 1, &number)) return false;
-        snprintf(number.text, sizeof number.text, "%.*s",
-                 (int)oos_min(capture->text.len, sizeof number.text - 1), capture->text.ptr);
-        *ret_id = id;
-        *ret_number = number;
-        return true;
-    }
-    return false;
+    oos_number_id const id = oos_number_find(capture->name, len);
+    oos_number number = {.line = line};
+    if (id == OOS_NUMBER_COUNT || !value_of(capture->text, unit + 1, &number)) return false;
+    snprintf(number.text, sizeof number.text, "%.*s", (int)oos_min(capture->text.len, sizeof number.text - 1),
+             capture->text.ptr);
+    *ret_id = id;
+    *ret_number = number;
+    return true;
 }

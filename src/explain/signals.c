@@ -154,14 +154,17 @@ oomsight_status oos_signals_load(oos_arena *arena, const char *data_dir, oos_sig
 {
     static const char path[] = "explain/signals.json";
     oos_view bytes;
-    json_t *root, *places;
+    static const char *const more[] = {"explain/templates.json", "explain/programs.json"};
+    json_t *root, *others;
     OOS_TRY(oos_data_read(arena, data_dir, path, &bytes, reterr));
     OOS_TRY(oos_json_load(arena, bytes, &root, reterr));
-    OOS_TRY(oos_data_read(arena, data_dir, "explain/templates.json", &bytes, reterr));
-    OOS_TRY(oos_json_load(arena, bytes, &places, reterr));
     json_t *list = json_object_get(root, "signals");
-    if (json_array_extend(list, json_object_get(places, "signals")))
-        return oos_fail(reterr, OOMSIGHT_MALFORMED, "no list of templates");
+    for (size_t i = 0; i < sizeof more / sizeof *more; i++) {
+        OOS_TRY(oos_data_read(arena, data_dir, more[i], &bytes, reterr));
+        OOS_TRY(oos_json_load(arena, bytes, &others, reterr));
+        if (json_array_extend(list, json_object_get(others, "signals")))
+            return oos_fail(reterr, OOMSIGHT_MALFORMED, "no list of signals in %s", more[i]);
+    }
     OOS_TRY(extend_by_engines(arena, data_dir, list, reterr));
     size_t const count = json_array_size(list);
     if (count == 0 || count > OOS_SIGNALS_MAX) {

@@ -499,11 +499,11 @@ typedef enum oos_move {
 } oos_move;
 
 /* What a setting is, whatever an engine calls it: a value of it is found by that. `settings` are many in one flag, `asked` is of interest
- * where the command has it; the last three are no flags. */
+ * where the command has it; the last five are no flags of an engine with a ladder. */
 /* clang-format off */
 #define OOS_ROLE_MAP(X) \
     X(share) X(static_share) X(length) X(requests) X(step) X(ranks) X(cache_type) X(cache_bytes) X(eager) \
-    X(images) X(weights) X(settings) X(asked) X(checkpoint) X(segments) X(host_limit)
+    X(images) X(weights) X(settings) X(asked) X(checkpoint) X(segments) X(host_limit) X(part) X(prompt_cache)
 /* clang-format on */
 typedef enum oos_role {
     OOS_ROLE_NONE,

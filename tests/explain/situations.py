@@ -251,11 +251,11 @@ LATER = [
      ("/v/site-packages/accelerate/accelerator.py", 2700, "backward", "loss.backward(**kwargs)"), ("/v/site-packages/torch/autograd/graph.py", 829, "_engine_run_backward", "return Variable._execution_engine.run_backward("))
      + figures(3.1), ("a smaller batch", "gradient checkpointing")),
     ("train-first-adam-step", "", "pytorch", traceback(("train.py", 140, "<module>", "main()"), ("train.py", 101, "main", "optimizer.step()"), ("/v/site-packages/torch/optim/optimizer.py", 493, "wrapper", "out = func(*args, **kwargs)"),
-     ("/v/site-packages/torch/optim/adamw.py", 220, "step", "has_complex = self._init_group(")) + figures(0.44), ("an optimizer with smaller states",)),
+     ("/v/site-packages/torch/optim/adamw.py", 220, "step", "has_complex = self._init_group(")) + figures(0.44, free=0.2), ("an optimizer with smaller states",)),
     ("comfy-decode", "", "pytorch", traceback(("/ComfyUI/execution.py", 496, "execute", "output_data, output_ui = get_output_data("), ("/ComfyUI/nodes.py", 293, "decode", 'images = vae.decode(samples["samples"])'), ("/ComfyUI/comfy/sd.py", 703, "decode", "out = self.process_output("))
      + figures(9.0, 11.6, 0.9, 9.8), ("VAE tiling",)),
     ("flux-step", "", "pytorch", traceback(("gen.py", 12, "<module>", "image = pipe(prompt, height=1536, width=1536).images[0]"), ("/v/site-packages/diffusers/pipelines/flux/pipeline_flux.py", 919, "__call__", "noise_pred = self.transformer("))
-     + figures(0.28), ("parts of the model that wait on the CPU", "a smaller resolution")),
+     + figures(0.28, free=0.1), ("parts of the model that wait on the CPU", "a smaller resolution")),
 ]
 SERVERS = OLLAMA + LLAMA[2:] + ("--max-model-len", "--max-num-seqs", "--enforce-eager", "--mem-fraction-static")
 FOREIGN["pytorch"] = SERVERS
