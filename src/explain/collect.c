@@ -997,16 +997,15 @@ static void drop_masked(const oos_collector *c, item *it)
             oos_signal_remove(&it->candidates, i);
 }
 
-/* What a user wrote is taken out of the line, and with it the signals that only it held. */
-static void take_request(oos_collector *c, item *it, oos_hit_line *raw, size_t len)
+/* What a user wrote is taken out of the line; the signals that only it held are dropped later. */
+static size_t take_request(oos_collector *c, oos_hit_line *raw, size_t len)
 {
     size_t lines;
-    it->text =
-        unquoted((oos_view){c->bench->line, oos_usertext_mask(c->bench->line, len, raw->after, &lines)});
+    len = oos_usertext_mask(c->bench->shown, len, raw->after, &lines);
     c->user_line = raw->number;
     c->user_until = lines ? raw->number + lines : c->user_until;
     raw->after = oos_view_slice(raw->after, behind_lines(raw->after, lines), SIZE_MAX);
-    drop_masked(c, it);
+    return len;
 }
 
 /* The line may be called a failure: only then is it looked at whether it denies one. */
@@ -1034,8 +1033,6 @@ static void mask_denied(oos_collector *c, item *it)
             continue;
         for (size_t at = 0; oos_pattern_find(signal->pattern, it->text, at, &match) && match.end > at;
              at = match.end) {
-            if (!masked)
-                it->shown = (oos_view){memcpy(c->bench->shown, it->text.ptr, it->text.len), it->text.len};
             memset(c->bench->line + (it->text.ptr - c->bench->line) + match.start, ' ',
                    match.end - match.start);
             masked = true;
@@ -1057,10 +1054,12 @@ void oos_collector_line(void *collector, const oos_hit_line *given)
     if ((!gather(c, raw, &it.candidates) && !request) || is_our_own(raw->text)) return;
     c->version++;
     oos_view const line = oos_view_slice(raw->text, 0, OOS_LINE_MAX_BYTES * 2);
-    size_t const len = oos_logline_uncolour(line, c->bench->line);
-    it.text = unquoted((oos_view){c->bench->line, len});
-    if (request) take_request(c, &it, raw, len);
-    it.shown = it.text;
+    size_t len = oos_logline_uncolour(line, c->bench->shown);
+    if (request) len = take_request(c, raw, len);
+    it.shown = oos_normal_trim(unquoted((oos_view){c->bench->shown, len}));
+    it.text = (oos_view){c->bench->line,
+                         oos_normal_line(it.shown, raw->after, c->bench->line, OOS_LINE_MAX_BYTES * 2)};
+    if (request) drop_masked(c, &it);
     if (raw->time != OOS_TIME_NONE) c->time = raw->time;
     it.log = oos_logline_read(it.text);
     if (raw->source && !it.log.labelled) return; /* strings and comments */

@@ -11,8 +11,6 @@
 
 #include <stdlib.h>
 
-#define BAR "\xe2\x94\x82"
-
 typedef struct record {
     oos_view path;     /* somewhere in the module's path; empty: any */
     oos_view function; /* whole; empty: any */
@@ -191,13 +189,6 @@ static oos_view name_read(oos_view text)
     return oos_view_slice(text, start, len - start);
 }
 
-/* The end of `path.py`, behind it: NULL if there is none. */
-static const char *source_end(oos_view text)
-{
-    const char *at = find(text, ".py");
-    return at ? at + 3 : NULL;
-}
-
 static oos_view first_line(oos_view text)
 {
     if (text.len && text.ptr[0] == '\r') text = oos_view_slice(text, 1, SIZE_MAX);
@@ -206,47 +197,16 @@ static oos_view first_line(oos_view text)
     return end ? oos_view_slice(text, 0, (size_t)(end - text.ptr)) : text;
 }
 
-/* A terminal that broke `File "...` in two: the line and the next one, joined in `to`. */
-static oos_view mended(oos_view line, oos_view after, char *to, size_t capacity)
+/* `File "path", line N, in function`, as log/normal.c writes every frame. The function may be missing or cut off. */
+static bool frame_read(oos_view line, oos_view *ret_path, oos_view *ret_function)
 {
-    oos_view rest = first_line(after);
-    const char *file = find(line, "File \"");
-    if (!file || find(line, "\", line ")) return line;
-    while (rest.len && rest.ptr[0] == ' ') rest = oos_view_slice(rest, 1, SIZE_MAX);
-    const char *end = find(rest, "\", line ");
-    if (!end || rest.ptr[0] == 'F' || line.len + rest.len > capacity) return line;
-    memcpy(to, line.ptr, line.len);
-    memcpy(to + line.len, rest.ptr, rest.len);
-    return (oos_view){to, line.len + rest.len};
-}
-
-/* In a box that is too narrow the name stands on the line below, behind the bar. */
-static oos_view name_below(oos_view after, bool in_seen)
-{
-    oos_view const line = first_line(after);
-    const char *bar = find(line, BAR " "), *in = find(line, " in ");
-    if (!bar || (!in && !in_seen)) return (oos_view){0};
-    return name_read(in ? behind(line, in, 4) : behind(line, bar, sizeof BAR));
-}
-
-/* A frame, as Python, IPython and rich print it:
- *     File "path", line N, in function          (either quote; without the second comma when a fault is dumped)
- *     File path:N, in Class.function(self)      (the path may be a link, [path:N](http...))
- *     | path:N in function |                    (a bar of a box; `function |` or `:N in function |` may stand on the next line)
- * The function may be cut off. */
-static bool frame_read(oos_view line, oos_view after, oos_view *ret_path, oos_view *ret_function)
-{
-    static const char file[] = "File ", bar[] = BAR " ";
-    const char *at = find(line, file), *boxed = at ? NULL : find(line, bar);
-    if (!at && !boxed) return false;
-    oos_view const rest = at ? behind(line, at, sizeof file - 1) : behind(line, boxed, sizeof bar - 1);
-    const char *end = source_end(rest);
-    if (!end) return false;
+    static const char file[] = "File \"", number[] = "\", line ";
+    const char *at = find(line, file), *end = at ? find(line, number) : NULL;
+    if (!end || end < at) return false;
+    oos_view const rest = behind(line, at, sizeof file - 1);
     *ret_path = oos_view_slice(rest, 0, (size_t)(end - rest.ptr));
-    oos_view const tail = behind(rest, end, 0);
-    const char *in = find(tail, " in ");
-    *ret_function = in ? name_read(behind(tail, in, 4)) : (oos_view){0};
-    if (boxed && !ret_function->len) *ret_function = name_below(after, in != NULL);
+    const char *in = find(behind(rest, end, 0), " in ");
+    *ret_function = in ? name_read(behind(rest, in, 4)) : (oos_view){0};
     return true;
 }
 
@@ -405,15 +365,6 @@ static oos_phase_set code_stages(const oos_frames *frames, oos_view code)
     return 0;
 }
 
-/* Paths of Windows, as the tables write them. What is in front of a very long one is not looked at. */
-static oos_view with_slashes(oos_view path, char *to, size_t capacity)
-{
-    size_t const len = oos_min(path.len, capacity);
-    const char *from = path.ptr + (path.len - len);
-    for (size_t i = 0; i < len; i++) to[i] = from[i] == '\\' ? '/' : from[i];
-    return (oos_view){to, len};
-}
-
 void oos_traceback_take(const oos_frames *frames, oos_traceback *stack, oos_view line, oos_view after)
 {
     oos_view path, function;
@@ -423,19 +374,16 @@ void oos_traceback_take(const oos_frames *frames, oos_traceback *stack, oos_view
         oos_phase_set const stages = stages_of(frames, stack, (oos_view){0}, method, &bound);
         if (stages) stack->method = stages;
     }
-    char joined[1024];
-    oos_view rest = mended(line, after, joined, sizeof joined);
+    oos_view rest = line;
     if (stack->closed) return;
     /* A paste that lost its line ends holds many frames in a line. */
     for (const char *next; rest.len; rest = next ? behind(rest, next, 0) : (oos_view){0}) {
         const char *file = find(rest, "File \"");
         next = file ? find(behind(rest, file, 1), "File \"") : NULL;
         oos_view const one = next ? oos_view_slice(rest, 0, (size_t)(next - rest.ptr)) : rest;
-        if (!frame_read(one, after, &path, &function)) continue;
-        char module[512];
+        if (!frame_read(one, &path, &function)) continue;
         bound = 0;
-        oos_phase_set const stages =
-            stages_of(frames, stack, with_slashes(path, module, sizeof module), function, &bound);
+        oos_phase_set const stages = stages_of(frames, stack, path, function, &bound);
         if (stages) push(stack, stages, bound);
         stack->forward |= is_model(path, function);
         if (is_engines(path)) stack->worker = find(path, "/worker/") != NULL;

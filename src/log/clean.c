@@ -9,7 +9,8 @@ enum {
     WRAP_MIN_COLUMNS = 60,
     WRAP_MAX_COLUMNS = 400,
     WRAP_JOIN_MAX = 16,
-    SNIFF_LINES = 200
+    SNIFF_LINES = 200,
+    FRAME_LINE_BYTES = 1024
 };
 
 static oos_view trim_end(oos_view line)
@@ -74,8 +75,15 @@ static bool continues_at(size_t width, oos_view line, oos_view next)
            !oos_view_starts(next, "```");
 }
 
+/* A line without the prefix and the padding that every line of its text has. */
+static oos_view undressed(unsigned what, oos_view line)
+{
+    if (what & OOS_CLEAN_COMPOSE) line = oos_view_slice(line, oos_logline_compose(line), SIZE_MAX);
+    return what & OOS_CLEAN_PADDED ? trim_end(line) : line;
+}
+
 /* The width of the terminal a text was copied from: no line is wider, and at least two as wide go on in the next. */
-static size_t wrap_width(oos_view head)
+static size_t wrap_width(unsigned what, oos_view head)
 {
     size_t width = 0, wraps = 0, lines = 0;
     oos_view before = {0};
@@ -84,6 +92,7 @@ static size_t wrap_width(oos_view head)
         size_t const len = end ? (size_t)(end - head.ptr) - at : head.len - at;
         oos_view line = oos_view_slice(head, at, len);
         if (line.len && line.ptr[line.len - 1] == '\r') line.len--;
+        line = undressed(what, line);
         if (line.len > WRAP_MAX_COLUMNS) return 0;
         if (line.len > width) {
             width = line.len;
@@ -96,15 +105,37 @@ static size_t wrap_width(oos_view head)
     return width >= WRAP_MIN_COLUMNS && wraps >= 2 ? width : 0;
 }
 
+/* Rows of a terminal, copied with their blanks: all of one width, and most of them not full. */
+static bool is_padded(oos_view line, size_t width)
+{
+    return line.len == width && width >= WRAP_MIN_COLUMNS &&
+           oos_view_starts(oos_view_slice(line, width - 4, 4), "    ");
+}
+
+/* A frame that was typed, or printed by another program than Python. */
+static bool has_frame(oos_view line)
+{
+    char bytes[FRAME_LINE_BYTES];
+    if (line.len > sizeof bytes / 2 || !has(line, ".py") || has(line, ".py\"") || has(line, "File "))
+        return false;
+    return has((oos_view){bytes, oos_normal_line(line, (oos_view){0}, bytes, sizeof bytes)}, "File \"");
+}
+
 unsigned oos_clean_sniff(oos_view head)
 {
-    size_t lines = 0, json = 0, cri = 0, journal = 0, escapes = 0, wraps = 0;
+    size_t lines = 0, json = 0, cri = 0, journal = 0, escapes = 0, wraps = 0, compose = 0, padded = 0,
+           width = 0;
+    bool frames = false;
     oos_view before = {0};
     for (size_t at = 0; at < head.len && lines < SNIFF_LINES; lines++) {
         const char *end = memchr(head.ptr + at, '\n', head.len - at);
         size_t const len = end ? (size_t)(end - head.ptr) - at : head.len - at;
         oos_view const line = oos_view_slice(head, at, len);
         bool partial;
+        if (!lines) width = line.len;
+        padded += is_padded(line, width);
+        compose += oos_logline_compose(line) > 0;
+        frames = frames || has_frame(line);
         json += looks_json(line);
         cri += cri_prefix(line, &partial) > 0;
         journal += oos_view_starts(line, "MESSAGE=") || oos_view_starts(line, "__REALTIME_TIMESTAMP=");
@@ -114,13 +145,17 @@ unsigned oos_clean_sniff(oos_view head)
         before = line;
         at += len + 1;
     }
-    unsigned what = 0;
+    unsigned what = 0, worn = 0;
+    if (padded * 2 > lines) worn |= OOS_CLEAN_PADDED;
+    if (compose * 2 > lines) worn |= OOS_CLEAN_COMPOSE;
+    if (frames) worn |= OOS_CLEAN_FRAMES;
     if (json * 2 > lines) what |= OOS_CLEAN_JSON;
     if (cri * 2 > lines) what |= OOS_CLEAN_CRI;
     if (journal >= 2 && !json) what |= OOS_CLEAN_JOURNAL;
     if (escapes >= 1 && !json) what |= OOS_CLEAN_MARKDOWN;
     if (wraps >= 2) what |= OOS_CLEAN_WRAPPED;
-    size_t const width = what ? 0 : wrap_width(head);
+    width = what & ~(unsigned)OOS_CLEAN_WRAPPED ? 0 : wrap_width(worn, head);
+    what |= worn;
     if (width) what |= OOS_CLEAN_WRAPPED | (unsigned)width * OOS_CLEAN_WIDTH;
     return what;
 }
@@ -229,6 +264,12 @@ static bool add_json(oos_view line, oos_text *out)
     return out->len > from;
 }
 
+static void add_frame(oos_view line, oos_text *out)
+{
+    char bytes[FRAME_LINE_BYTES];
+    oos_text_add(out, (oos_view){bytes, oos_normal_line(line, (oos_view){0}, bytes, sizeof bytes)});
+}
+
 /* One whole line without its end. */
 static void clean_line(unsigned what, oos_view line, oos_text *out)
 {
@@ -241,6 +282,8 @@ static void clean_line(unsigned what, oos_view line, oos_text *out)
     }
     if (what & OOS_CLEAN_MARKDOWN)
         add_unescaped(line, out);
+    else if (what & OOS_CLEAN_FRAMES && has_frame(line))
+        add_frame(line, out);
     else
         oos_text_add(out, line);
 }
@@ -258,7 +301,9 @@ void oos_cleaner_free(oos_cleaner *cleaner)
 static void flush(oos_cleaner *cleaner, oos_text *out)
 {
     clean_line(cleaner->what, (oos_view){cleaner->pending.ptr, cleaner->pending.len}, out);
-    oos_text_repeat(out, "\n", cleaner->joined + 1);
+    /* A line that was joined to the one above it is no empty line, which would end a sentence. */
+    oos_text_put(out, "\n");
+    oos_text_repeat(out, cleaner->what & OOS_CLEAN_WRAPPED ? "\v\n" : "\n", cleaner->joined);
     cleaner->pending.len = cleaner->joined = 0;
     cleaner->wants_more = false;
 }
@@ -278,6 +323,7 @@ static void take_line(oos_cleaner *cleaner, oos_view line, oos_text *out)
     bool partial = false;
     bool const exact = cleaner->what >= OOS_CLEAN_WIDTH; /* then blanks at the end count as columns */
     if (exact && line.len && line.ptr[line.len - 1] == '\r') line.len--;
+    line = undressed(cleaner->what, line);
     if (cleaner->what & OOS_CLEAN_CRI) line = oos_view_slice(line, cri_prefix(line, &partial), SIZE_MAX);
     if (cleaner->wants_more) {
         oos_view const before = {cleaner->pending.ptr, cleaner->pending.len};

@@ -50,8 +50,8 @@ void oos_bench_free(oos_bench *bench); /* NULL is fine; after the scans that use
 
 /* Undoing what was done to a log on its way here: JSON around each line (docker, journald, structured logging),
  * Kubernetes CRI prefixes, journald export fields, markdown escapes, lines cut at the width of a terminal.
- * The number of '\n' is kept, so line numbers stay those of the input: lines joined leave empty ones behind, and a
- * line that holds several gets '\v' between them. What needs no cleaning is not touched. */
+ * The number of '\n' is kept, so line numbers stay those of the input: lines joined leave empty ones behind (a '\v'
+ * where a terminal had cut them), and a line that holds several gets '\v' between them. What needs no cleaning is not touched. */
 
 enum {
     OOS_CLEAN_JSON = 1,     /* a JSON object per line */
@@ -59,6 +59,9 @@ enum {
     OOS_CLEAN_JOURNAL = 4,  /* `MESSAGE=` among other fields */
     OOS_CLEAN_MARKDOWN = 8, /* `\[file.py:1\]`, `&quot;` */
     OOS_CLEAN_WRAPPED = 16, /* cut at a terminal's width */
+    OOS_CLEAN_PADDED = 32,  /* rows of a terminal, blanks included */
+    OOS_CLEAN_COMPOSE = 64, /* `sglang-1  | ` in front of every line */
+    OOS_CLEAN_FRAMES = 128, /* frames without `File`, which the scan looks for */
     OOS_CLEAN_WIDTH = 256   /* times the width in columns, when it is known */
 };
 
@@ -96,11 +99,21 @@ typedef struct oos_logline {
     bool old_shape;   /* `file.py:12] text` without the opening bracket: vLLM before 0.8 */
 } oos_logline;
 
+/* A line as every reader of sentences takes it: padding off, blanks to one, figures out of brackets, and each frame, whoever
+ * printed or typed it, as `File "path", line N, in name`, with slashes. `after` is what follows the line: a frame may go on there.
+ * The indentation is kept. Returns the length, which may be above that of `line`. */
+size_t oos_normal_line(oos_view line, oos_view after, char *to, size_t capacity);
+
+oos_view oos_normal_trim(oos_view line); /* without blanks at its end */
+
 /* Copy without colour codes; also those whose ESC was lost in a paste ("[0;36m"). Returns the new length, which is at
  * most the old one. `to` may be the line itself. */
 size_t oos_logline_uncolour(oos_view line, char *to);
 
 oos_logline oos_logline_read(oos_view line);
+
+/* Length of docker compose's `sglang-1  | `, and of `  | ` alone; 0: there is none. */
+size_t oos_logline_compose(oos_view line);
 
 /* "TP3" of "Worker_TP3", "0" of "VllmWorker rank=0" and "rank0"; empty when the process is no rank. */
 oos_view oos_logline_rank(oos_view process);
@@ -277,7 +290,7 @@ size_t oos_usertext_mask(char *line, size_t len, oos_view after, size_t *ret_lin
 
 /* A message that was broken over lines, as one text. */
 
-enum { OOS_JOINED_MAX_BYTES = 6 << 10, OOS_JOINED_MAX_LINES = 8 };
+enum { OOS_JOINED_MAX_BYTES = 6 << 10, OOS_JOINED_MAX_LINES = 16 };
 
 /* `line` (without colour) and those of the lines in `after` that go on with it, prefixes peeled off, put together
  * without a gap: patterns for such messages allow white space, and the lack of it, between words. Returns the length. */

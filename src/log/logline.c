@@ -117,8 +117,7 @@ static size_t source_of(oos_view line, bool *ret_old, oos_view *ret_source)
     return (size_t)(close - line.ptr) + 1;
 }
 
-/* `sglang-1  | ` of docker compose, and `  | ` alone. */
-static size_t compose_of(oos_view line)
+size_t oos_logline_compose(oos_view line)
 {
     size_t i = 0;
     while (i < line.len && (is_word(line.ptr[i]) || line.ptr[i] == '-' || line.ptr[i] == '.')) i++;
@@ -139,7 +138,7 @@ oos_logline oos_logline_read(oos_view line)
         if (used) {
             out.process = process;
             out.labelled = true;
-        } else if ((used = compose_of(out.message))) {
+        } else if ((used = oos_logline_compose(out.message))) {
             out.message = rest(out.message, used);
             continue;
         } else if ((used = timestamp(at))) {

@@ -4,6 +4,8 @@
 #include "base/check.h"
 #include "base/size.h"
 
+enum { NEXT_BYTES = 2048 };
+
 static bool has(oos_view text, const char *word)
 {
     return text.len && memmem(text.ptr, text.len, word, strlen(word));
@@ -44,6 +46,13 @@ static bool starts_anew(oos_view message, bool labelled, bool same_process)
     return false;
 }
 
+/* A following line in the dress of the first; a very long one as it is. */
+static oos_view normal(oos_view next, char bytes[NEXT_BYTES])
+{
+    if (next.len > NEXT_BYTES / 2) return next;
+    return (oos_view){bytes, oos_normal_line(next, (oos_view){0}, bytes, NEXT_BYTES)};
+}
+
 size_t oos_window_join(oos_view line, oos_view after, char *to, size_t capacity)
 {
     oos_logline const head = oos_logline_read(line);
@@ -53,10 +62,13 @@ size_t oos_window_join(oos_view line, oos_view after, char *to, size_t capacity)
         size_t start = 0;
         if (start < after.len && after.ptr[start] == '\r') start++;
         if (start < after.len && (after.ptr[start] == '\n' || after.ptr[start] == '\v')) start++;
+        while (start && start + 1 < after.len && after.ptr[start] == '\v' && after.ptr[start + 1] == '\n')
+            start += 2;
         if (start == 0 || start >= after.len) break;
         size_t end = start;
         while (end < after.len && !memchr("\n\r\v", after.ptr[end], 3)) end++;
-        oos_logline const next = oos_logline_read(oos_view_slice(after, start, end - start));
+        char bytes[NEXT_BYTES];
+        oos_logline const next = oos_logline_read(normal(oos_view_slice(after, start, end - start), bytes));
         bool const same = next.process.len == 0 ? !next.labelled : oos_view_equal(next.process, head.process);
         if (starts_anew(next.message, next.labelled, same) || next.level != head.level) {
             if (starts_anew(next.message, next.labelled, same) || next.level) break;

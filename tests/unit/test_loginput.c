@@ -3,6 +3,7 @@
 #include "log/log.h"
 
 #include <stdlib.h>
+#include <stdio.h>
 #include <string.h>
 
 static void assert_view(oos_view view, const char *text)
@@ -88,13 +89,14 @@ static void kubernetes_journald_and_markdown_are_undone(void **state)
 static void lines_cut_by_a_terminal_are_joined_and_keep_their_numbers(void **state)
 {
     (void)state;
-    clean("(EngineCore pid=316)   File \"/x/vllm/v1/engine/core.py\", line 305, in _initialize_k\nv_caches\n"
-          "(EngineCore pid=316) ValueError: To serve at least one request, 4.26 GiB KV cach\ne is needed\n"
-          "(EngineCore pid=316) end\n",
-          OOS_CLEAN_WRAPPED,
-          "(EngineCore pid=316)   File \"/x/vllm/v1/engine/core.py\", line 305, in _initialize_kv_caches\n\n"
-          "(EngineCore pid=316) ValueError: To serve at least one request, 4.26 GiB KV cache is needed\n\n"
-          "(EngineCore pid=316) end\n");
+    clean(
+        "(EngineCore pid=316)   File \"/x/vllm/v1/engine/core.py\", line 305, in _initialize_k\nv_caches\n"
+        "(EngineCore pid=316) ValueError: To serve at least one request, 4.26 GiB KV cach\ne is needed\n"
+        "(EngineCore pid=316) end\n",
+        OOS_CLEAN_WRAPPED,
+        "(EngineCore pid=316)   File \"/x/vllm/v1/engine/core.py\", line 305, in _initialize_kv_caches\n\v\n"
+        "(EngineCore pid=316) ValueError: To serve at least one request, 4.26 GiB KV cache is needed\n\v\n"
+        "(EngineCore pid=316) end\n");
 }
 
 static void a_paste_cut_at_a_width_is_put_together_also_inside_words(void **state)
@@ -106,9 +108,82 @@ static void a_paste_cut_at_a_width_is_put_together_also_inside_words(void **stat
           "k_topp_sampler.py\", line 99, in forward_native\n",
           OOS_CLEAN_WRAPPED | 64 * OOS_CLEAN_WIDTH,
           "  File \"/opt/lib/python3.12/site-packages/vllm/v1/worker/gpu_model_runner.py\", line 4553, in "
-          "sample_tokens\n\n"
+          "sample_tokens\n\v\n"
           "  File \"/opt/lib/python3.12/site-packages/vllm/v1/sample/ops/topk_topp_sampler.py\", line 99, in "
-          "forward_native\n\n");
+          "forward_native\n\v\n");
+}
+
+static void normal(const char *line, const char *after, const char *expected)
+{
+    char to[512];
+    oos_view const got = {to, oos_normal_line(oos_view_of(line), oos_view_of(after), to, sizeof to)};
+    char text[512];
+    snprintf(text, sizeof text, "%.*s", (int)got.len, got.ptr);
+    assert_string_equal(text, expected);
+    char again[512];
+    size_t const len = oos_normal_line(got, oos_view_of(""), again, sizeof again);
+    assert_true(oos_view_equal(got, (oos_view){again, len})); /* nothing is left to do */
+}
+
+static void a_frame_in_any_dress_is_one_of_python(void **state)
+{
+    (void)state;
+#define PYTHON "File \"/x/vllm/worker.py\", line 12, in load_model"
+    normal("  " PYTHON, "", "  " PYTHON);
+    normal("  File \u201c/x/vllm/worker.py\u201d, line 12, in load_model", "", "  " PYTHON);
+    normal("  File '/x/vllm/worker.py', line 12, in load_model", "", "  " PYTHON);
+    normal("/x/vllm/worker.py, line 12, in load_model", "", PYTHON);
+    normal("app-1  | /x/vllm/worker.py:12 in load_model", "", "app-1  | " PYTHON);
+    normal("/x/vllm/worker.py:12: in load_model", "", PYTHON);
+    normal("    load_model (/x/vllm/worker.py:12)", "", "    " PYTHON);
+    normal("File /x/vllm/worker.py:12, in load_model(self)", "", PYTHON "(self)");
+    normal("File [/x/vllm/worker.py:12](http://host/x.py#y), in load_model", "", PYTHON);
+    normal("\u2502 /x/vllm/worker.py:12 in load_model     \u2502", "", "\u2502 " PYTHON "     \u2502");
+    normal("\u2502 /x/vllm/worker.py:12 in    \u2502", "\n\u2502 load_model      \u2502\n",
+           "\u2502 " PYTHON " in    \u2502");
+    normal("  File \"C:\\vllm\\worker.py\", line 12, in run", "",
+           "  File \"C:/vllm/worker.py\", line 12, in run");
+    normal("  File \"/x/vllm/wor", "\nker.py\", line 12, in load_model\n", "  " PYTHON);
+    normal("  File \"/x/vllm/worker.py\",", "\nline 12, in load_model\n", "  " PYTHON);
+    normal("el_runner.py\", line 12, in load_model", "", "File \"el_runner.py\", line 12, in load_model");
+    normal("/x/a.py:1 in f /x/b.py:2 in g", "",
+           "File \"/x/a.py\", line 1, in f File \"/x/b.py\", line 2, in g");
+}
+
+static void what_is_no_frame_stays_as_it_is(void **state)
+{
+    (void)state;
+    static const char *const lines[] = {"INFO 04-24 10:21:03 [worker.py:298] Loading weights in 3 s",
+                                        "worker.py:12: RuntimeError",
+                                        "  File \"/Program Files/worker.py\", line 12, in load_model",
+                                        "see worker.py, line by line",
+                                        ".py:12 in x",
+                                        "(a.py:12)",
+                                        ""};
+    for (size_t i = 0; i < sizeof lines / sizeof *lines; i++) normal(lines[i], "\nx\n", lines[i]);
+}
+
+static void figures_stand_without_brackets_and_columns(void **state)
+{
+    (void)state;
+    normal("Tried to allocate (20.00 MiB), free: (1,024 bytes).   ", "",
+           "Tried to allocate 20.00 MiB, free: 1,024 bytes.");
+    normal("exited with exit code (137)", "", "exited with exit code 137");
+    normal("Exit Code:    137", "", "Exit Code: 137");
+    normal("    indented  twice      and more", "", "    indented  twice      and more");
+    normal("memory (23.13/23.68 GiB), (0.9, 21.3 GiB) f(3 MiB) (3)", "",
+           "memory (23.13/23.68 GiB), (0.9, 21.3 GiB) f(3 MiB) (3)");
+}
+
+static void what_every_line_wears_is_taken_off(void **state)
+{
+    (void)state;
+    clean("app-1  | one\napp-1  | two\n", OOS_CLEAN_COMPOSE, "one\ntwo\n");
+    char padded[3 * 101 + 1], text[] = "one\ntwo\nthree\n";
+    snprintf(padded, sizeof padded, "%-100s\n%-100s\n%-100s\n", "one", "two", "three");
+    clean(padded, OOS_CLEAN_PADDED, text);
+    clean("Traceback\n/x/worker.py:12 in run\n", OOS_CLEAN_FRAMES,
+          "Traceback\nFile \"/x/worker.py\", line 12, in run\n");
 }
 
 int main(void)
@@ -120,6 +195,10 @@ int main(void)
         cmocka_unit_test(kubernetes_journald_and_markdown_are_undone),
         cmocka_unit_test(lines_cut_by_a_terminal_are_joined_and_keep_their_numbers),
         cmocka_unit_test(a_paste_cut_at_a_width_is_put_together_also_inside_words),
+        cmocka_unit_test(a_frame_in_any_dress_is_one_of_python),
+        cmocka_unit_test(what_is_no_frame_stays_as_it_is),
+        cmocka_unit_test(figures_stand_without_brackets_and_columns),
+        cmocka_unit_test(what_every_line_wears_is_taken_off),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
