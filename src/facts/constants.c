@@ -19,7 +19,8 @@ oos_constant oos_constant_at(const oos_constants *constants, size_t id, const oo
 {
     for (size_t i = id < constants->count ? constants->first[id] : 0;
          id < constants->count && i < constants->first[id + 1]; i++)
-        if (constants->rows[i].anywhere || holds(&constants->rows[i], where)) return constants->rows[i].constant;
+        if (constants->rows[i].anywhere || holds(&constants->rows[i], where))
+            return constants->rows[i].constant;
     return (oos_constant){0};
 }
 
@@ -27,13 +28,8 @@ enum { ENOUGH_SOURCES = 3 };
 
 uint64_t oos_constant_end_of(oos_constant constant, oos_constant_end end)
 {
-    if (constant.sources >= ENOUGH_SOURCES) return constant.value;
-    switch (end) {
-    case OOS_CONSTANT_VALUE: break;
-    case OOS_CONSTANT_LOW: return constant.low;
-    case OOS_CONSTANT_HIGH: return constant.high;
-    }
-    return constant.value;
+    if (constant.sources >= ENOUGH_SOURCES || end == OOS_CONSTANT_VALUE) return constant.value;
+    return end == OOS_CONSTANT_LOW ? constant.low : constant.high;
 }
 
 uint64_t oos_constant_of(const oos_constants *constants, size_t id, const oos_constant_where *where)
