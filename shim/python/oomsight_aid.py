@@ -404,13 +404,20 @@ def training_tensors(module):
     """What a training step holds, as the optimizer knows it: parameters, their gradients, its own state."""
     largest = {}
 
+    def plain(tensor):
+        """A wrapper has no storage of its own: the part of a sharded tensor that is here, the bytes and scales of a quantised one."""
+        if not hasattr(tensor, "__tensor_flatten__"):
+            return [tensor]
+        return [inner for name in tensor.__tensor_flatten__()[0] for inner in plain(getattr(tensor, name))]
+
     def bytes_of(tensors):
         torch = sys.modules["torch"]
         storages = {}
         for tensor in tensors:
-            if isinstance(tensor, torch.Tensor) and tensor.device.type == "cuda":
-                storage = tensor.untyped_storage()
-                storages[storage.data_ptr()] = storage.nbytes()
+            for part in plain(tensor):
+                if isinstance(part, torch.Tensor) and part.device.type == "cuda":
+                    storage = part.untyped_storage()
+                    storages[storage.data_ptr()] = storage.nbytes()
         return sum(storages.values())
 
     def look(optimizer, *_):

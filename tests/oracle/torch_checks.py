@@ -327,6 +327,26 @@ def two_ranks_exchange_their_data_and_take_a_training_step():
     assert ended == [0, 0], ended
 
 
+def held_bytes():
+    """What an optimizer has told of so far."""
+    import oomsight_aid
+    names = ("parameters", "gradients", "optimizer")
+    return {name: max((int(line.split()[-2]) for line in oomsight_aid._told if line.startswith("measured %s " % name)), default=None) for name in names}
+
+
+def a_sharded_layer_is_measured():
+    """FSDP2: each rank has a part of every tensor, and the optimizer holds wrappers of them."""
+    from torch.distributed.fsdp import fully_shard
+    layer = torch.nn.Linear(256, 128, bias=False, device="cuda")
+    fully_shard(layer)
+    adam = torch.optim.Adam(layer.parameters(), foreach=False)
+    layer(torch.ones(4, 256, device="cuda")).sum().backward()
+    adam.step()
+    part = 4 * 256 * 128 // 2
+    for (name, held), least in zip(held_bytes().items(), (part, part, 2 * part)):
+        assert held is not None and least <= held <= least + 4096, (name, held)
+
+
 def rank_checks(rank, store):
     import torch.distributed as dist
     torch.cuda.set_device(rank)
@@ -358,6 +378,7 @@ def rank_checks(rank, store):
         dist.all_reduce(ones, group=group)
         assert ones.item() == dist.get_world_size(group)
     dist.all_reduce(torch.empty(32 * MIB, dtype=torch.uint8, device="cuda"))  # a large one is a launch
+    a_sharded_layer_is_measured()
     layers = torch.nn.Sequential(torch.nn.Linear(32, 64), torch.nn.BatchNorm1d(64), torch.nn.ReLU(), torch.nn.Linear(64, 4)).cuda()
     model = torch.nn.parallel.DistributedDataParallel(layers, device_ids=[rank])
     steps = torch.optim.AdamW(model.parameters())
