@@ -66,7 +66,7 @@ def main():
     parser.add_argument("--data", help="another data folder for the command")
     args = parser.parse_args()
     samples = explainlib.read_samples(args.binary, args.directory, ["--data", args.data] if args.data else [])
-    by_basis = Tally()
+    by_basis, named = Tally(), Tally()
     tally, confusion, misses, classes = Tally(), collections.Counter(), [], collections.defaultdict(Tally)
 
     for sample in samples:
@@ -86,6 +86,9 @@ def main():
                 misses.append((label["id"], "is_oom", str(got["is_oom"]), str(truth["is_oom"])))
         if truth["is_oom"] and firm and got["is_oom"]:
             by_basis.add(got["basis"] or "none", phase_right)
+            if len(got["phases"]) != 1 and truth["phase"] != "unknown":
+                named.add("set", truth["phase"] in got["phases"])
+                named.add("point", phase_right)
         if explicit and firm:
             tally.add("phase", phase_right)
             tally.add("cause", cause_right)
@@ -123,12 +126,13 @@ def main():
     general = measure_general(samples, args.binary) if args.general or args.floors else None
     certainty = {what: explainlib.stated(samples, what) for what in ("phase", "cause")}
     if args.json:
-        print(json.dumps({"right": tally.right, "total": tally.total, "certainty": certainty, "basis": {name: {"right": by_basis.right[name], "wrong": by_basis.total[name] - by_basis.right[name]} for name in BASES}, "goals": goals, "misses": misses, "general": general}, indent=1))
+        print(json.dumps({"right": tally.right, "total": tally.total, "certainty": certainty, "basis": {name: {"right": by_basis.right[name], "wrong": by_basis.total[name] - by_basis.right[name]} for name in BASES}, "set": {"named": named.right["set"], "of": named.total["set"], "share": round(named.share("set"), 3)}, "goals": goals, "misses": misses, "general": general}, indent=1))
     else:
         if general:
             report_general(general)
         report(tally, classes, confusion, misses, goals, certainty)
         report_basis(by_basis)
+        print(f"phase not certain: {named.total['set']}, right {named.right['point']}, among those that are named {named.right['set']}")
         print(summary(tally, goals))
     if args.floors:
         return check_floors(args.floors, tally, general)

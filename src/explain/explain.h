@@ -293,6 +293,8 @@ typedef enum oos_basis {
 const char *oos_basis_word(oos_basis basis);  /* NULL: none */
 const char *oos_basis_words(oos_basis basis); /* "the stack shows"; "" */
 
+enum { OOS_STAGES_MAX = 3 }; /* that are named where one is not certain */
+
 enum { OOS_EVIDENCE_MAX = 24, OOS_RANKS_MAX = 64, OOS_ALSO_MAX = 2 };
 
 typedef struct oos_incident {
@@ -330,6 +332,9 @@ typedef struct oos_incident {
     double phase_sure;
     const char *phase_why, *phase_rule; /* the rule's id; "" where none decided */
     oos_basis basis;
+    oos_phase phases[OOS_STAGES_MAX]; /* the phase, and what else the text leaves, likeliest first */
+    size_t phase_count;               /* 1 where the phase is certain, 0 where nothing shows one */
+    const char *question; /* what would tell them apart; NULL: nothing has to, or the text has it all */
     const char *cause;
     const char *also[OOS_ALSO_MAX];
     size_t also_count, also_shown; /* the first of them by signs of their own in the text */

@@ -724,6 +724,57 @@ static void abstain_from_cause(oos_incident *incident, const oos_signal_set *set
     if (!incident->ask) incident->ask = "the full log from the start of the engine";
 }
 
+/* The likeliest of `stages` that is not in the set yet. A program that shares nothing out beforehand fails while it works or loads. */
+static oos_phase next_stage(oos_phase_set stages, bool server)
+{
+    static const oos_phase others[] = {OOS_PHASE_RUNTIME_OTHER, OOS_PHASE_WEIGHT_LOAD,
+                                       OOS_PHASE_RUNTIME_PREFILL};
+    double share;
+    for (size_t i = 0; !server && i < sizeof others / sizeof *others; i++)
+        if (stages & OOS_PHASE_BIT(others[i])) return others[i];
+    return most_usual(stages, &share);
+}
+
+static void add_stage(oos_incident *incident, oos_phase phase, oos_phase_set *left)
+{
+    incident->phases[incident->phase_count++] = phase;
+    *left &= ~OOS_PHASE_BIT(phase);
+}
+
+/* What tells the stages of a set apart, unless the text has it. */
+static const char *question_of(const oos_incident *incident, bool server)
+{
+    oos_phase_set set = 0;
+    for (size_t i = 0; i < incident->phase_count; i++) set |= OOS_PHASE_BIT(incident->phases[i]);
+    if (set & SERVING && set & ~(oos_phase_set)SERVING)
+        return server ? "had it answered a request before it failed?"
+                      : "had the model been loaded when it failed?";
+    if (!incident->stack.count) return "which functions does the traceback above the message name?";
+    if (incident->furthest == OOS_PHASE_COUNT)
+        return "what is the last line that it printed before it failed?";
+    return incident->setup.command || incident->setup.args ? NULL : "with which command was it started?";
+}
+
+/* What was read names one stage. What figures fit, or what is usual, does not: then all that the text leaves are named, three at most. */
+static void name_stages(const oos_signals *signals, const oos_cause_rules *rules, const oos_signal_set *set,
+                        oos_incident *incident)
+{
+    oos_phase_set stack, left = possible(signals, rules, set, incident, &stack);
+    bool const server = has_fact(set, OOS_FACT_server), known = incident->phase != OOS_PHASE_UNKNOWN;
+    narrow(&left, stack != 0, stack);
+    narrow(&left, asked_device(signals, set), ANYWHERE & ~(oos_phase_set)(BIT(KV_SIZING) | BIT(HOST_MEMORY)));
+    incident->phase_count = 0;
+    incident->question = NULL;
+    if (known) add_stage(incident, incident->phase, &left);
+    if (known && incident->basis < OOS_BASIS_FIGURES) return;
+    while (left && incident->phase_count < OOS_STAGES_MAX) {
+        oos_phase const next = next_stage(left, server);
+        if (next == OOS_PHASE_UNKNOWN) break;
+        add_stage(incident, next, &left);
+    }
+    if (incident->phase_count > 1) incident->question = question_of(incident, server);
+}
+
 void oos_reason(const oos_signals *signals, const oos_cause_rules *rules, oos_incident *incident)
 {
     oos_signal_set set = incident->signals;
@@ -736,6 +787,8 @@ void oos_reason(const oos_signals *signals, const oos_cause_rules *rules, oos_in
     if (incident->program) oos_signal_add(&set, OOS_SIGNALS_MAX + OOS_FACT_program);
     incident->phase = OOS_PHASE_UNKNOWN;
     incident->basis = OOS_BASIS_NONE;
+    incident->phase_count = 0;
+    incident->question = NULL;
     incident->phase_why = incident->cause_why = "";
     incident->phase_rule = incident->cause_rule = incident->verdict_rule = "";
     const oos_signal *said = first_said(signals, &set);
@@ -758,6 +811,7 @@ void oos_reason(const oos_signals *signals, const oos_cause_rules *rules, oos_in
         }
         if (suspected) incident->phase_sure *= 0.6;
         bool const placed = abstain_from_phase(incident);
+        name_stages(signals, rules, &set, incident);
         find_cause(signals, rules, &set, incident);
         if (suspected) incident->cause_sure *= 0.6;
         abstain_from_cause(incident, &set);

@@ -193,6 +193,12 @@ static void put_incident(const oos_explain_page *page, const oos_incident *incid
     oos_json_field_f64(w, "phase_sure", incident->phase_sure);
     oos_json_field_f64(w, "cause_sure", incident->cause_sure);
     oos_json_field_str(w, "basis", oos_basis_word(incident->basis));
+    oos_json_key(w, "phases");
+    oos_json_begin_array(w);
+    for (size_t i = 0; i < incident->phase_count; i++)
+        oos_json_put_str(w, oos_phase_word(incident->phases[i]));
+    oos_json_end_array(w);
+    oos_json_field_str(w, "question", incident->question);
     oos_json_field_str(w, "phase_why", incident->phase_why);
     oos_json_field_str(w, "cause_why", incident->cause_why);
     put_rules(w, incident);

@@ -304,7 +304,8 @@ static void put_reasons(const oos_style *style, const oos_incident *incident)
     char line[1024];
     const char *basis = oos_basis_words(incident->basis);
     oos_format(line, sizeof line, "Phase%s%s: %s (%.0f %%). Cause: %s%s%s (%.0f %%)%s%s%s%s.",
-               *basis ? ", " : "", basis, incident->phase_why && *incident->phase_why ? incident->phase_why
+               *basis ? ", " : "", basis,
+               incident->phase_why && *incident->phase_why ? incident->phase_why
                                                            : oos_phase_word(incident->phase),
                incident->phase_sure * 100, incident->cause, *incident->cause_why ? ": " : "",
                incident->cause_why, incident->cause_sure * 100,
@@ -313,9 +314,29 @@ static void put_reasons(const oos_style *style, const oos_incident *incident)
     oos_style_paragraph(style, 2, line);
 }
 
+/* Where the text does not decide: what it leaves, and the question that tells them apart. */
+static void put_question(const oos_style *style, const oos_incident *incident)
+{
+    char line[1024];
+    const char *where[OOS_STAGES_MAX];
+    for (size_t i = 0; i < incident->phase_count; i++) where[i] = oos_report_where(incident->phases[i]);
+    if (incident->phase_count == 3)
+        snprintf(line, sizeof line, "The text does not decide; most often it fails %s, %s or %s.", where[0],
+                 where[1], where[2]);
+    else
+        snprintf(line, sizeof line, "The text does not decide; most often it fails %s or %s.", where[0],
+                 where[1]);
+    oos_style_paragraph(style, 2, line);
+    if (!incident->question) return;
+    snprintf(line, sizeof line, "What would decide it: %s", incident->question);
+    oos_style_paragraph(style, 2, line);
+}
+
 static void put_ask(const oos_style *style, const oos_incident *incident)
 {
     char line[1024];
+    if (incident->phase_count > 1) put_question(style, incident);
+    if (incident->question) return;
     if (!incident->ask) return;
     snprintf(line, sizeof line, "To be sure, add %s.", incident->ask);
     oos_style_paragraph(style, 2, line);

@@ -490,6 +490,30 @@ static void a_phase_says_what_it_rests_on(void **state)
     }
 }
 
+/* What was read is one stage. A guess names all that the text leaves, itself first, and asks for what is not there. */
+static void what_is_not_certain_is_a_set_and_a_question(void **state)
+{
+    (void)state;
+    oos_explanation const bare = explain(BARE);
+    assert_int_equal(bare.incidents[0].phase, OOS_PHASE_UNKNOWN);
+    assert_int_equal(bare.incidents[0].phase_count, 3);
+    assert_string_equal(bare.incidents[0].question, "had the model been loaded when it failed?");
+
+    oos_explanation const read =
+        explain("  File \"vllm/v1/worker/gpu_model_runner.py\", line 1, in capture_model\n" BARE);
+    assert_int_equal(read.incidents[0].phase_count, 1);
+    assert_int_equal(read.incidents[0].phases[0], OOS_PHASE_CUDAGRAPH_CAPTURE);
+    assert_null(read.incidents[0].question);
+
+    /* A server that is up does not start: nobody is asked whether it had answered. */
+    const char *served = "INFO 04-24 10:21:02 [api_server.py:1] vLLM API server version 0.10.0\n"
+                         "INFO:     Application startup complete.\n" OOM("0.31");
+    oos_explanation const e = explain(served);
+    const oos_incident *up = &e.incidents[e.count - 1];
+    for (size_t i = 0; i < up->phase_count; i++) assert_true(up->phases[i] >= OOS_PHASE_RUNTIME_PREFILL);
+    assert_true(!up->question || !strstr(up->question, "request"));
+}
+
 static void a_history_comes_back_as_it_was(void **state)
 {
     (void)state;
@@ -535,6 +559,7 @@ int main(void)
         cmocka_unit_test(an_engine_that_goes_on_serving_has_a_new_incident),
         cmocka_unit_test(a_traceback_that_somebody_caught_is_no_incident),
         cmocka_unit_test(a_phase_says_what_it_rests_on),
+        cmocka_unit_test(what_is_not_certain_is_a_set_and_a_question),
         cmocka_unit_test(a_history_comes_back_as_it_was),
     };
     return cmocka_run_group_tests(tests, load, unload);

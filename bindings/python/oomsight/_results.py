@@ -294,6 +294,8 @@ class Incident:
         self.cause: Optional[str] = data["cause"]
         self.confidence: float = data["confidence"]
         self.basis: Optional[str] = data["basis"]
+        self.phases: Tuple[str, ...] = tuple(data["phases"])
+        self.question: Optional[str] = data["question"]
         self.signature: Optional[str] = data["signature"]
         self.numbers: Dict[str, Any] = data["numbers"]
         self.fingerprint: str = data["fingerprint"]
