@@ -53,7 +53,7 @@ void oos_report_plan_markdown(oos_text *text, const oos_plan *plan, const oomsig
     }
     const oos_need_checkpoint *need =
         plan->help.needs && plan->help.needs->checkpoint_count ? plan->help.needs->checkpoints : NULL;
-    if (need && !(plan->help.fix_count && plan->help.fixes[0].model)) {
+    if (need) {
         char line[320];
         oos_style_put(style, need->fix.verdict == OOMSIGHT_VERDICT_UNKNOWN
                                  ? "\nThe weights fit on (whether it starts is unknown)\n"

@@ -1,6 +1,7 @@
 # Built-in models are listed, searched and counted; a newer list is checked, kept for this version, and no other is used.
 root=$(cd ../.. && pwd)
-export HOME=$(mktemp -d) HF_HUB_CACHE=/nowhere/hub
+HOME=$(mktemp -d)
+export HOME HF_HUB_CACHE=/nowhere/hub
 unset XDG_DATA_HOME
 models() { "$OOMSIGHT" models "$@" 2>&1 | sed "s|$HOME|HOME|g"; }
 models | tail -n 1 | sed -E 's/1[0-9]{3} /1000 or more /'

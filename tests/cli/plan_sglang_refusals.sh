@@ -40,3 +40,19 @@ for words in \
     echo "-- $words"
     "$OOMSIGHT" plan --offline --gpu h100 -- sglang serve ../fixtures/models/small-llama $words | sed -n 's/^  Expected error: /  /p'
 done
+echo "== what a class takes, and what goes together with elastic expert parallelism"
+while read -r model words; do
+    echo "-- $model $words"
+    # shellcheck disable=SC2086 # words of a command
+    "$OOMSIGHT" plan --offline --gpu h100 -- sglang serve "$model" $words | sed -n '/^  Expected error: /,/^$/p'
+done <<'L'
+openai/gpt-oss-20b --attention-backend flashinfer
+openai/gpt-oss-20b --prefill-attention-backend flashinfer --decode-attention-backend triton
+openai/gpt-oss-20b --attention-backend triton
+google/gemma-4-12B-it --attention-backend flashinfer
+google/gemma-4-12B-it --decode-attention-backend fa3
+meta-llama/Llama-4-Scout-17B-16E-Instruct --attention-backend flashinfer
+allenai/Olmo-3.1-32B-Instruct --attention-backend flashinfer
+../fixtures/models/small-moe --elastic-ep-backend nixl --enable-eplb --eplb-algorithm deepseek
+../fixtures/models/small-moe --elastic-ep-backend nixl --pp-size 2
+L

@@ -38,6 +38,8 @@ def words_of(pattern, word):
     return pattern.replace("@", word)
 
 
+CONTAINER = ["docker", "run", "--gpus", "all", IMAGE]  # what stands before the words of an image, so that a shell starts it
+
 # What is given to `plan`, with @ for the word.
 PLACES = {
     "the value of a flag": ["vllm", "serve", MODEL, "--served-model-name", "@"],
@@ -218,7 +220,7 @@ def manifests(binary, shell, few):
             flags = ["--served-model-name", word]
             files = {"serve.sh": (["vllm", "serve", MODEL] + flags, lambda words: shlex.join(words) + "\n"),
                      "pod.yaml": (["vllm", "serve", MODEL] + flags, lambda words: "apiVersion: v1\nkind: Pod\nspec:\n  containers:\n  - image: %s\n    command: %s\n" % (IMAGE, json.dumps(words))),
-                     "compose.yaml": (["image", "--model", MODEL] + flags, lambda words: "services:\n  s:\n    image: %s\n    command: %s\n" % (IMAGE, json.dumps(words[1:])))}
+                     "compose.yaml": (CONTAINER + ["--model", MODEL] + flags, lambda words: "services:\n  s:\n    image: %s\n    command: %s\n" % (IMAGE, json.dumps(words[len(CONTAINER):])))}
             for name, (words, text) in files.items(): write("%s/%s" % (folder, name), text(words))
             code, out = run(binary, ["check", *GPU, "--format", "json", folder])
             if code > 3: tell("check", repr(word), "exit %d" % code)
