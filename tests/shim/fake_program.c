@@ -74,7 +74,7 @@ static void *without_end(void *argument)
 static int cancel(int count)
 {
     void *at;
-    alarm(20);
+    alarm(200);
     for (int i = 0; i < count; i++) {
         pthread_t thread;
         if (pthread_create(&thread, NULL, without_end, NULL)) return 1;

@@ -325,7 +325,7 @@ static int ask_without_a_place(void *argument)
     (void)argument;
     size_t free_bytes, total_bytes;
     void *at;
-    alarm(20); /* a lock that is kept ends the test */
+    alarm(200); /* a lock that is kept ends the test */
     for (int again = 0; again < 2; again++) {
         EXPECT(cuDeviceTotalMem_v2(&total_bytes, 0) == 0);
         EXPECT(cudaMemGetInfo(&free_bytes, &total_bytes) == 0);
@@ -356,7 +356,7 @@ static int hold_many(void *argument)
 {
     (void)argument;
     static void *at[MANY];
-    alarm(20); /* a table that is full ends the test */
+    alarm(200); /* a table that is full ends the test */
     for (unsigned i = 0; i < MANY; i++) EXPECT(cudaMalloc(&at[i], 4096) == 0);
     EXPECT(runs.guard->devices[0].held_bytes == MANY * 4096);
     for (unsigned i = 0; i < MANY; i += 2) EXPECT(cudaFree(at[i]) == 0);
@@ -572,7 +572,7 @@ static int cancel_threads(void *argument)
 {
     (void)argument;
     void *at;
-    alarm(20);
+    alarm(200);
     runs.guard->reserve_bytes = MIB;
     for (unsigned i = 0; i < 100; i++) {
         pthread_t thread;

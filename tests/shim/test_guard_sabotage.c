@@ -15,7 +15,7 @@
 
 int cudaMallocPitch(void **at, size_t *pitch, size_t width, size_t height);
 
-enum { CONTEXT_MIB = 256, TOTAL_GIB = 8, SECONDS_MOST = 20 };
+enum { CONTEXT_MIB = 256, TOTAL_GIB = 8, SECONDS_MOST = 200 };
 
 static oos_segment *device_run, *guard_run;
 static char device_path[64], guard_path[80];

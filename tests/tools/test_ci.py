@@ -12,7 +12,7 @@ import unittest
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 BUILD = sys.argv.pop(1) if len(sys.argv) > 1 and os.path.isdir(sys.argv[1]) else None
 CHECKED = re.compile(r"-Dchecks=true|-Db_sanitize=")
-CLOCK = re.compile(r"\btime\.(?:time|monotonic|perf_counter|process_time|sleep)\b|\bclock_(?:gettime|t)\b|\b(?:ru_[us]time|os\.times)\b|\b(?:u|nano)sleep\(|\bgetloadavg\b|^\s*sleep [0-9]", re.M)
+CLOCK = re.compile(r"\btime\.(?:time|monotonic|perf_counter|process_time|sleep)\b|\bclock_(?:gettime|t)\b|\b(?:ru_[us]time|os\.times)\b|\b(?:u|nano)sleep\(|\b(?:alarm|setitimer)\(|\bgetloadavg\b|^\s*sleep [0-9]", re.M)
 DRAWN = re.compile(r"\brandom\.(?:Random\(\)|seed\(\)|random\(|choice\(|shuffle\(|sample\()|/dev/urandom|\bos\.urandom\b|\bsrand\(time")
 ELSEWHERE = re.compile(r"\.cache/oomsight|[\"'/]shared[\"'/]")  # an environment of an engine, or data that a clone lacks
 # Files of the gate that name a clock or draw, and why neither decides.
@@ -21,9 +21,11 @@ HARMLESS = {
     "tests/unit/test_serve.c": "judged where clocks_decide()", "tests/unit/test_flags.c": "judged where clocks_decide()",
     "tests/unit/test_literals.c": "judged where clocks_decide()", "tests/unit/test_safetensors.c": "judged where clocks_decide()",
     "tests/unit/test_secret.c": "judged where clocks_decide()", "tests/unit/test_sim.c": "10 s of a processor where 0.1 is usual",
+    "tests/unit/test_locate.c": "a hang is ended after 100 s", "tests/shim/fake_program.c": "ends itself after 200 s where the test could not",
     "tests/unit/hub_server.py": "the server that is slow", "tests/secrets/test_bundle.py": "30 s where one is usual",
     "tests/shim/test_collectives.c": "20 s where less than one is usual; the sleep keeps a peer alive while another waits",
-    "tests/shim/test_guard.c": "a thread is cancelled at any moment: all must hold", "tests/shim/test_guard_sabotage.c": "a process is killed at any moment: all must hold",
+    "tests/shim/test_guard.c": "a thread is cancelled at any moment: all must hold; a hang is ended after 200 s",
+    "tests/shim/test_guard_sabotage.c": "a process is killed at any moment: all must hold; a hang is ended after 200 s",
     "tests/shim/beside.py": "waits for a file, 20 s at most", "tests/shim/faults.py": "bytes without meaning: any will do",
     "tests/secrets/test_kinds.py": "`cost` alone is judged by time, in the suite clock",
     "tests/web/test_press.py": "waits for a condition", "tests/web/test_same.py": "times are printed", "tests/tools/test_ci.py": "this table",

@@ -180,7 +180,7 @@ static void pipes_and_devices_are_no_config_and_nobody_waits_for_them(void **sta
     const char *file = oos_arena_format(arena, "%s/config.json", dir);
     mkdir(dir, 0700);
     assert_int_equal(mkfifo(file, 0600), 0);
-    alarm(10); /* who waits is ended */
+    alarm(100); /* who waits is ended */
     assert_int_equal(locate(dir), OOMSIGHT_IO);
     assert_non_null(strstr(error.text, "not a regular file"));
     unlink(file);
