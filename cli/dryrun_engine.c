@@ -268,7 +268,7 @@ static int settle_model(const dryrun_options *options, const oomsight_data *data
         fprintf(
             stderr,
             "oomsight dryrun: %s is no folder, not in the Hugging Face cache and not built in: the engine "
-            "asks the Hub for it. Without network, give a folder with its config.json\n",
+            "contacts the Hugging Face Hub for it. Without network, give a folder with its config.json\n",
             engine->model);
     if (place != OOMSIGHT_MODEL_BUILT_IN) return 0;
     for (int i = 1; i < options->given->word_count; i++) {

@@ -1,5 +1,6 @@
 /* Where the weights are too large: quantised checkpoints of the same model that are built in, each planned in its place. */
 #include "api/api.h"
+#include "base/check.h"
 #include "base/file.h"
 #include "model/model.h"
 
@@ -301,6 +302,7 @@ static oomsight_status lead(const look *l, const candidate *first, oomsight_erro
     help->fixes = fixes;
     help->fix_count++;
     help->answer_count = oos_min(help->answer_count + 1, OOS_ANSWERS_MAX);
+    oos_assert(help->answer_count <= help->fix_count && fixes[0].command);
     return OOMSIGHT_OK;
 }
 

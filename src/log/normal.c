@@ -1,6 +1,7 @@
 /* One line in one dress. People, terminals and printers of tracebacks write the same frame and the same figure in many ways; what reads
  * them knows one. Nothing here knows a sentence. */
 #include "base/ascii.h"
+#include "base/check.h"
 #include "log/log.h"
 
 #define BAR "\xe2\x94\x82"
@@ -197,6 +198,7 @@ static bool frame_at(oos_view line, size_t source, frame *ret_frame)
         return true;
     }
     function_take(line, &f);
+    oos_assert(f.start < source && f.end <= line.len);
     *ret_frame = f;
     return file || boxed || f.function.len;
 }
@@ -243,7 +245,24 @@ static oos_view frame_rest(oos_view line, oos_view after)
     return goes_on ? next : (oos_view){0};
 }
 
-/* In a box that is too narrow the name stands on the line below, behind the bar. */
+/* In a box that is too narrow `:N in name` stands on the line below, behind the bar: the path without its bar, and that. */
+static bool boxed_rest(oos_view line, oos_view after, oos_view *ret_path, oos_view *ret_rest)
+{
+    static const char bar[] = BAR, ending[] = ".py";
+    oos_view next = first_line(after);
+    if (!oos_view_starts(next, bar) || !has(line, bar)) return false;
+    next = rest(next, sizeof bar - 1);
+    while (next.len && next.ptr[0] == ' ') next = rest(next, 1);
+    if (next.len < 2 || next.ptr[0] != ':' || !digits_at(next, 1)) return false;
+    if (line.len >= sizeof bar && memcmp(line.ptr + line.len - (sizeof bar - 1), bar, sizeof bar - 1) == 0)
+        line = oos_normal_trim(oos_view_slice(line, 0, line.len - (sizeof bar - 1)));
+    *ret_path = line;
+    *ret_rest = next;
+    return line.len >= sizeof ending &&
+           memcmp(line.ptr + line.len - (sizeof ending - 1), ending, sizeof ending - 1) == 0;
+}
+
+/* ... or the name alone. */
 static oos_view boxed_name(oos_view line, oos_view after)
 {
     oos_view const next = first_line(after);
@@ -273,8 +292,12 @@ size_t oos_normal_line(oos_view line, oos_view after, char *to, size_t capacity)
         return out.len;
     }
     char whole[1024];
-    oos_view const more = frame_rest(line, after);
-    if (more.len && line.len + 1 + more.len <= sizeof whole) {
+    oos_view path, more;
+    if (boxed_rest(line, after, &path, &more) && path.len + more.len <= sizeof whole) {
+        memcpy(whole, path.ptr, path.len);
+        memcpy(whole + path.len, more.ptr, more.len);
+        line = (oos_view){whole, path.len + more.len};
+    } else if ((more = frame_rest(line, after)).len && line.len + 1 + more.len <= sizeof whole) {
         /* Behind a comma the blank went with the line's end. */
         bool const blank = line.ptr[line.len - 1] == ',';
         memcpy(whole, line.ptr, line.len);

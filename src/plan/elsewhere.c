@@ -71,6 +71,7 @@ static bool add_if_it_starts(const oos_elsewhere *e, const oos_gpu *gpu, uint64_
         !e->starts(e->of, gpu, count, true, &needs->gpus[needs->gpu_count]))
         return false;
     needs->gpu_count++;
+    oos_assert(needs->gpu_count <= OOS_NEED_GPUS_MAX);
     return true;
 }
 
