@@ -382,7 +382,7 @@ SENTENCES = {
     "SGLang, host tier": ("ValueError: Not enough host memory available. Requesting 64.00 GB but only have 41.20 GB free. Please reduce the size of the hierarchical cache.", True,
                           "host_memory", {"host_ram"}),
     "ggml cache, host": ("ggml_backend_cpu_buffer_type_alloc_buffer: failed to allocate buffer of size 137438953504\nllama_kv_cache_init: failed to allocate buffer for kv cache", True,
-                         "kv_alloc", {"context_too_long_for_kv"}),
+                         "host_memory", {"host_ram"}),
     # What only sounds like memory.
     "CTranslate2, loading": ('  File "faster_whisper\\transcribe.py", line 77, in __init__\nRuntimeError: CUDA failed with error out of memory', True, "weight_load",
                              {"weights_exceed_gpu"}),
