@@ -9,6 +9,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#ifdef __wasi__ /* no users */
+#define geteuid() ((uid_t)0)
+#endif
+
 /* ---- the newer one ---- */
 
 const char *oos_catalogue_place(oos_arena *arena)

@@ -59,7 +59,7 @@ void oos_report_models(oos_text *text, const oos_model_row *rows, size_t count,
     for (size_t i = 0; i < count; i++) {
         const oos_model_row *row = &rows[i];
         oos_text_printf(text, "%-58s ", row->id);
-        oos_style_put(&style, words_of(row));
+        oos_style_put(&style, "%s", words_of(row));
         if (row->rests_on) oos_text_printf(text, " (%s)", row->rests_on);
         oos_text_put(text, "\n");
         if (!row->counted) continue;
