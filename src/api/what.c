@@ -95,12 +95,12 @@ static oomsight_status recognise(oos_arena *arena, const oomsight_data *data, oo
     *ret_what = what_log; /* with the command in it, too, as people paste it */
     if (!(json && count) && oos_lines_of_log(text)) return OOMSIGHT_OK;
     const oos_engine_words *engine = count ? oos_engine_words_of(list->words, list->count) : NULL;
-    *ret_what = count ? what_command : what_other;
+    *ret_what = count ? what_command : doubt.other ? what_other : what_nothing;
     ret_what->title = !count ? doubt.other : engine ? engine->title : oos_engine_default->title;
-    if (ret_what->title) return OOMSIGHT_OK;
-    bool has = false;
+    if (count) return OOMSIGHT_OK;
+    bool has = false; /* also below the command of an engine that is not planned */
     OOS_TRY(has_incident(arena, data, text, &has, reterr));
-    *ret_what = has ? what_log : what_nothing;
+    if (has) *ret_what = what_log;
     return OOMSIGHT_OK;
 }
 
