@@ -25,9 +25,7 @@ oos_seen oos_devices_seen(oos_arena *arena, const char *const *words, size_t cou
 /* What a command is for, where that is no NVIDIA GPU: "AMD GPUs", "the CPU"; NULL: nothing says so. By the words of `docker run`, a resource or a
  * label of Kubernetes, the name of an image, and the word of a flag. */
 const char *oos_devices_other(const char *const *words, size_t count);
-const char *oos_resource_other(const char *key);
 const char *oos_image_other(const char *image);
-const char *oos_device_word_other(const char *word);
 
 /* Commands that start the engine, found in the files people deploy with: shell scripts, Dockerfiles, systemd units, compose
  * files, Kubernetes manifests, values of vLLM's production-stack chart; and in files of any other kind where a command stands as

@@ -181,44 +181,6 @@ oos_seen oos_devices_seen(oos_arena *arena, const char *const *words, size_t cou
 
 /* ---- what is no NVIDIA GPU -------------------------------------------------------------------------------------- */
 
-static const char amd[] = "AMD GPUs", tpu[] = "TPUs", gaudi[] = "Gaudi", intel[] = "Intel GPUs",
-                  ascend[] = "Ascend NPUs", neuron[] = "AWS Neuron", cpu[] = "the CPU",
-                  threads[] = "Moore Threads GPUs";
-
-const char *oos_resource_other(const char *key)
-{
-    static const struct {
-        const char *start, *what;
-    } list[] = {{"amd.com/gpu", amd},
-                {"beta.amd.com/gpu", amd},
-                {"google.com/tpu", tpu},
-                {"cloud.google.com/gke-tpu-", tpu},
-                {"habana.ai/", gaudi},
-                {"gpu.intel.com/", intel},
-                {"aws.amazon.com/neuron", neuron},
-                {"huawei.com/", ascend},
-                {"mthreads.com/", threads}};
-    for (size_t i = 0; i < sizeof list / sizeof *list; i++)
-        if (strncmp(key, list[i].start, strlen(list[i].start)) == 0) return list[i].what;
-    return NULL;
-}
-
-const char *oos_device_word_other(const char *word)
-{
-    static const struct {
-        const char *word, *what;
-    } list[] = {{"rocm", amd},      {"tpu", tpu},     {"cpu", cpu},       {"xeon", cpu},
-                {"openvino", cpu},  {"xpu", intel},   {"hpu", gaudi},     {"gaudi", gaudi},
-                {"habana", gaudi},  {"npu", ascend},  {"ascend", ascend}, {"cann", ascend},
-                {"neuron", neuron}, {"musa", threads}};
-    for (size_t i = 0; i < sizeof list / sizeof *list; i++) {
-        size_t const len = strlen(list[i].word);
-        for (const char *at = word; (at = strstr(at, list[i].word)); at += len)
-            if ((at == word || !oos_is_alnum(at[-1])) && !oos_is_alpha(at[len])) return list[i].what;
-    }
-    return NULL;
-}
-
 /* "rocm/vllm:rocm6.4" by its words: the name of a registry is no word of it. */
 const char *oos_image_other(const char *image)
 {
@@ -241,7 +203,7 @@ const char *oos_devices_other(const char *const *words, size_t count)
     const char *other = NULL, *value;
     for (size_t i = container; i < count && !other && !image; i++) {
         if ((value = option(words, count, &i, "device")))
-            other = strcmp(value, "/dev/kfd") == 0 ? amd : NULL;
+            other = strcmp(value, "/dev/kfd") == 0 ? oos_device_word_other("rocm") : NULL;
         else if ((value = option(words, count, &i, "runtime")))
             other = oos_device_word_other(value);
         else if ((image = is_image(words[i])))

@@ -273,8 +273,20 @@ static oos_found *found_next(oos_finder *finder, uint32_t line)
     return &finder->list[finder->count++];
 }
 
+/* "{{ .Values.model }}", "{{- include "x" . }}": what Helm fills in. A chat template of Jinja is none. */
+static bool is_of_helm(const char *word)
+{
+    const char *at = strstr(word, "{{");
+    if (!at) return false;
+    at += 2 + (at[2] == '-');
+    at += strspn(at, " ");
+    return *at == '.' || *at == '$' || strncmp(at, "include ", 8) == 0 || strncmp(at, "tpl ", 4) == 0;
+}
+
 bool oos_finder_keep(oos_finder *finder, const oos_word_list *whole, oos_found found)
 {
+    for (size_t i = 0; i < whole->count; i++)
+        if (is_of_helm(whole->list[i])) return finder->templates = true;
     found.words = whole->list;
     found.count = whole->count;
     found.shown = oos_command_shown(finder->arena, whole->list, whole->count, &found.shown_count);

@@ -683,6 +683,8 @@ static void read_document(oos_finder *finder, oos_view text)
         bool const placed = yaml_document_get_root_node(&document) && document_walk(finder, &document);
         yaml_document_delete(&document);
         document_hints(finder, text, before, placed);
+        if (finder->count == before && is_template(text) && memmem(text.ptr, text.len, "{{ .", 4))
+            finder->templates |= memmem(text.ptr, text.len, "image:", 6) != NULL;
     }
     yaml_parser_delete(&parser);
 }

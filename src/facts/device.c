@@ -38,6 +38,12 @@ oomsight_status oos_device_unknown(const oos_gpus *gpus, const char *word, oomsi
 {
     const char *names[3];
     size_t const count = oos_gpus_suggest(gpus, oos_view_of(word), names, 3);
+    const char *other = count == 0 ? oos_gpu_name_other(word) : NULL;
+    if (other)
+        return oos_fail_of(reterr,
+                           oos_fail(reterr, OOMSIGHT_UNSUPPORTED,
+                                    "'%s' stands for %s, and only NVIDIA GPUs are planned", word, other),
+                           "gpu");
     oomsight_status const status =
         count == 0 ? oos_fail(reterr, OOMSIGHT_USAGE, "no GPU is called '%s'", word)
                    : oos_fail(reterr, OOMSIGHT_USAGE, "no GPU is called '%s'; did you mean %s%s%s?", word,

@@ -76,7 +76,9 @@ const oos_engine_words *oos_engine_words_of(const char *const *words, size_t cou
     for (size_t i = 0; i + 1 < count && !found; i++) found = oos_engine_words_at(words[i], words[i + 1]);
     for (size_t i = 0; i < count && !found; i++)
         if (words[i][0] != '-') found = oos_engine_words_of_image(words[i]);
-    return found;
+    size_t at = 0; /* `sglang serv`: the program is meant, whatever comes behind it */
+    while (at < count && strchr(words[at], '=')) at++;
+    return found || at == count ? found : oos_engine_words_find(oos_base_name(words[at]));
 }
 
 const char *oos_engine_release(const char *label, char *buffer, size_t size)

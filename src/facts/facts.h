@@ -255,6 +255,14 @@ bool oos_device_is_only(const oos_gpus *gpus, const oos_gpu *guess, uint64_t tot
 /* "9.0": 90. */
 oomsight_status oos_capability_read(const char *word, unsigned *ret_capability, oomsight_error *reterr);
 
+/* What is no NVIDIA GPU, as "AMD GPUs": by the resource of a pod, by a word of an image or runtime, by the name on a box. NULL: not told. */
+const char *oos_resource_other(const char *key);
+const char *oos_device_word_other(const char *word);
+const char *oos_gpu_name_other(const char *name);
+
+/* Letters, digits and dots only, in lower case: "RTX 4090" and "rtx-4090" are one word. Returns its length. */
+size_t oos_name_plain(oos_view word, char *ret_plain, size_t capacity);
+
 /* Fails with the names that resemble the word. */
 oomsight_status oos_device_unknown(const oos_gpus *gpus, const char *word, oomsight_error *reterr);
 

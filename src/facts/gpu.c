@@ -6,6 +6,7 @@
 #include "base/edits.h"
 #include "base/scan.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 
 bool oos_capability_parse(const char *text, unsigned *ret_capability)
@@ -196,8 +197,8 @@ static oomsight_status slice_settle(oos_arena *arena, const oos_gpu *parent, dra
     return ok ? OOMSIGHT_OK : oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for a MIG profile");
 }
 
-/* Letters and digits only, lower case: "RTX 4090" and "rtx-4090" are one word. A dot is kept: "1g.10gb". */
-static size_t plain(oos_view word, char *ret_plain, size_t capacity)
+/* A dot is kept: "1g.10gb". */
+size_t oos_name_plain(oos_view word, char *ret_plain, size_t capacity)
 {
     size_t len = 0;
     for (size_t i = 0; i < word.len && len + 1 < capacity; i++) {
@@ -220,7 +221,7 @@ static bool name_add(oos_arena *arena, oos_gpu_name *names, size_t *count, const
                      const oos_gpu *gpu)
 {
     char text[128];
-    size_t const len = plain(oos_view_of(spelling), text, sizeof text);
+    size_t const len = oos_name_plain(oos_view_of(spelling), text, sizeof text);
     const char *copy = oos_arena_copy(arena, (oos_view){text, len});
     if (!copy) return false;
     names[(*count)++] = (oos_gpu_name){copy, gpu};
@@ -328,16 +329,36 @@ bool oos_gpus_is_size(oos_view word)
            (oos_lower(word.ptr[at + 1]) == 'b' || oos_lower(word.ptr[at + 1]) == 'i');
 }
 
+/* "RTX 4090 24GB": a name and the size on the box of this card; with another size it is no name. */
+static const oos_gpu *find_name_and_size(const oos_gpus *gpus, const char *wanted)
+{
+    char name[128];
+    size_t digits = strlen(wanted);
+    while (digits > 0 && !oos_is_digit(wanted[digits - 1])) digits--;
+    if (strcmp(wanted + digits, "gb") != 0 && strcmp(wanted + digits, "gib") != 0 &&
+        strcmp(wanted + digits, "g") != 0)
+        return NULL;
+    for (size_t begin = digits; begin-- > 1 && digits - begin <= 4 && oos_is_digit(wanted[begin]);) {
+        uint64_t const size = strtoull(wanted + begin, NULL, 10) * OOS_GIB;
+        (void)snprintf(name, sizeof name, "%.*s", (int)begin, wanted);
+        const oos_gpu *gpu = find_plain(gpus, name);
+        if (gpu && gpu->nvml_total_bytes <= size + OOS_GIB / 2 && gpu->nvml_total_bytes >= size / 100 * 93)
+            return gpu;
+    }
+    return NULL;
+}
+
 static const oos_gpu *find_name(const oos_gpus *gpus, const char *wanted)
 {
     const oos_gpu *gpu = find_plain(gpus, wanted);
-    return gpu ? gpu : find_size(gpus, wanted);
+    if (!gpu) gpu = find_size(gpus, wanted);
+    return gpu ? gpu : find_name_and_size(gpus, wanted);
 }
 
 const oos_gpu *oos_gpus_find(const oos_gpus *gpus, oos_view word, uint64_t *ret_count)
 {
     char wanted[128];
-    plain(word, wanted, sizeof wanted);
+    oos_name_plain(word, wanted, sizeof wanted);
     *ret_count = 1;
     const oos_gpu *gpu = find_name(gpus, wanted);
     if (gpu) return gpu;
@@ -387,12 +408,24 @@ size_t oos_gpus_suggest(const oos_gpus *gpus, oos_view word, const char **ret_na
 {
     char wanted[128], known[128];
     size_t count = 0;
-    size_t const len = plain(word, wanted, sizeof wanted);
+    size_t const len = oos_name_plain(word, wanted, sizeof wanted);
     if (len < 2) return 0;
     for (size_t i = 0; i < gpus->count && count < most; i++) {
         if (gpus->list[i].slice) continue;
-        plain(oos_view_of(gpus->list[i].name), known, sizeof known);
+        oos_name_plain(oos_view_of(gpus->list[i].name), known, sizeof known);
         if (strstr(known, wanted)) ret_names[count++] = gpus->list[i].name;
     }
-    return count ? count : mistyped(gpus, wanted, ret_names, most);
+    if (count == 0) count = mistyped(gpus, wanted, ret_names, most);
+    const char *size = len > 4 ? strrchr(wanted, 'g') : NULL; /* "RTX 4090 12GB" */
+    if (count || !size) return count;
+    size_t name = (size_t)(size - wanted);
+    for (size_t cut = 0; cut < 3 && name > 1 && oos_is_digit(wanted[name - 1]) && count == 0; cut++)
+        if (wanted[--name] != '\0') {
+            char const kept = wanted[name];
+            wanted[name] = '\0';
+            const oos_gpu *gpu = find_plain(gpus, wanted);
+            if (gpu) ret_names[count++] = gpu->name;
+            wanted[name] = kept;
+        }
+    return count;
 }

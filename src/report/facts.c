@@ -4,6 +4,8 @@
 #include "facts/facts.h"
 #include "ledger/ledger.h"
 
+#include <string.h>
+
 static void gpus_json(oos_text *text, const oos_gpus *gpus)
 {
     oos_json_writer writer = {.text = text, .pretty_depth = 2};
@@ -39,15 +41,25 @@ void oos_report_gpus(oos_text *text, const oos_gpus *gpus, const oomsight_render
         return;
     }
     oos_style const style = oos_style_of(text, params);
-    oos_text_printf(text, "%-46s ", "GPU");
+    enum { NAME_WIDTH = 48, LINE_WIDTH = 100 };
+    static const char nvidia[] = "NVIDIA "; /* need not be typed */
+    oos_text_printf(text, "%-*s ", NAME_WIDTH, "GPU");
     oos_style_cell(&style, -10, "total");
-    oos_text_put(text, "    cc   SMs  ");
+    oos_text_put(text, "    cc  SMs ");
     oos_style_put(&style, "short names\n");
     for (size_t i = 0; i < gpus->count; i++) {
         const oos_gpu *gpu = &gpus->list[i];
-        oos_text_printf(text, "%-46s %6.2f GiB%s %4.1f  %4u ", gpu->name, (double)gpu->total_bytes / 0x1p30,
+        size_t const begin = text->len; /* slices stand below their GPU */
+        bool const maker = strncmp(gpu->name, nvidia, strlen(nvidia)) == 0;
+        oos_text_printf(text, gpu->slice ? "  MIG %-*s" : "%-*s", NAME_WIDTH - (gpu->slice ? 6 : 0),
+                        gpu->slice ? gpu->slice
+                        : maker    ? gpu->name + strlen(nvidia)
+                                   : gpu->name);
+        oos_text_printf(text, " %6.2f GiB%s %4.1f %4u", (double)gpu->total_bytes / 0x1p30,
                         gpu->total_measured ? " " : "~", gpu->capability / 10.0, gpu->sms);
-        for (size_t k = 0; k < gpu->alias_count && k < 3; k++) oos_text_printf(text, " %s", gpu->aliases[k]);
+        for (size_t k = 0; k < gpu->alias_count && k < 3; k++)
+            if (k == 0 || text->len - begin + 1 + strlen(gpu->aliases[k]) <= LINE_WIDTH)
+                oos_text_printf(text, " %s", gpu->aliases[k]);
         oos_text_put(text, "\n");
     }
     oos_style_put(&style, "~ estimated; where CUDA shows another total: --gpu-total SIZE\n");

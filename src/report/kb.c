@@ -4,6 +4,9 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+
+enum { COLUMNS = 100 };
 
 void oos_report_kb_list(const oos_kb *kb, const oos_style *style, bool json)
 {
@@ -17,8 +20,9 @@ void oos_report_kb_list(const oos_kb *kb, const oos_style *style, bool json)
             oos_json_field_str(w, "title", style->chinese ? record->title.zh : record->title.en);
             oos_json_end_object(w);
         } else {
-            oos_text_printf(style->text, "%-42s %s\n", record->id,
-                            style->chinese ? record->title.zh : record->title.en);
+            const char *title = style->chinese ? record->title.zh : record->title.en;
+            bool const fits = strlen(title) + 43 <= COLUMNS;
+            oos_text_printf(style->text, fits ? "%-42s %s\n" : "%s\n      %s\n", record->id, title);
         }
     }
     if (json) oos_json_end_array(w);

@@ -7,7 +7,7 @@ static const char *words_of(const oos_model_row *row)
     static const struct {
         const char *level, *words;
     } list[] = {{"whole", "its config"},
-                {"proven", "sizes, proven by the number of parameters"},
+                {"proven", "sizes, proven"},
                 {"alias", "as many parameters as another"},
                 {"recipe", "quantised as its maker does"},
                 {"sizes", "sizes, not proven"}};
@@ -59,13 +59,14 @@ void oos_report_models(oos_text *text, const oos_model_row *rows, size_t count,
     for (size_t i = 0; i < count; i++) {
         const oos_model_row *row = &rows[i];
         oos_text_printf(text, "%-58s ", row->id);
-        oos_style_put(&style, "%s", words_of(row));
-        if (row->rests_on) oos_text_printf(text, " (%s)", row->rests_on);
-        oos_text_put(text, "\n");
-        if (!row->counted) continue;
+        oos_style_put(&style, "%s\n", words_of(row));
+        if (!row->counted) continue; /* one is asked for */
+        if (row->rests_on) oos_style_put(&style, "known from %s\n", row->rests_on);
         uint64_t const all = oos_add(row->parameters.decoder, row->parameters.tower);
         oos_style_put(&style, "%s, %llu parameters without a draft model\n", row->architecture,
                       (unsigned long long)all);
     }
-    if (count != 1) oos_style_put(&style, "%zu built-in models\n", count);
+    if (count == 1) return;
+    oos_style_put(&style, "%zu built-in models; proven: the sizes give the published number of parameters\n",
+                  count);
 }

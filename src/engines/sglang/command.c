@@ -53,6 +53,7 @@ const oos_dialect oos_sglang_dialect = {
     .entry_at = entry_at,
     .expected = "SGLang: expected `sglang serve MODEL ...` or `python -m sglang.launch_server --model-path "
                 "MODEL ...`",
+    .start = "sglang serve MODEL ...",
     .model_flag = "--model-path",
     .model_first = true,
     .config_flag = "--config",
