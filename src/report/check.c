@@ -160,8 +160,9 @@ void oos_report_check_text(oos_text *text, const oos_check_page *page, const oom
         if (!page->list[i].doubt || doubts <= DOUBTS_SHOWN || params->explain)
             put_finding(&style, &page->list[i], params->explain != 0);
     }
-    oos_style_put(&style, "%zu commands in %zu files: %zu fit, %zu uncertain, %zu do not fit, %zu skipped\n",
-                  page->count - doubts, page->files, counts[OOS_LEVEL_OK], counts[OOS_LEVEL_WARNING],
+    oos_style_put(&style, "%zu %s in %zu %s: %zu fit, %zu uncertain, %zu do not fit, %zu skipped\n",
+                  page->count - doubts, page->count - doubts == 1 ? "command" : "commands", page->files,
+                  page->files == 1 ? "file" : "files", counts[OOS_LEVEL_OK], counts[OOS_LEVEL_WARNING],
                   counts[OOS_LEVEL_ERROR], counts[OOS_LEVEL_NOTE] + doubts);
     if (doubts > DOUBTS_SHOWN && !params->explain)
         oos_style_put(&style, "not looked at: %zu; the first %d stand above, --explain shows all\n", doubts,

@@ -50,7 +50,7 @@ DOUBLING = "A=xxxxxxxx\n" + 'A="$A$A"\n' * 24 + "vllm serve $A\n"
 
 # name, files, words, standard input, exit code, words of the text
 CASES = [
-    ("64 good documents and a bad one", {"a.yaml": manifests(65, 99999999)}, ["a.yaml"], None, 1, "65 commands in 1 files: 64 fit"),
+    ("64 good documents and a bad one", {"a.yaml": manifests(65, 99999999)}, ["a.yaml"], None, 1, "65 commands in 1 file: 64 fit"),
     ("10,000 documents, the last one bad", {"a.yaml": manifests(10000, 99999999)}, ["a.yaml"], None, 1, "10000 commands"),
     ("10,000 documents that start", {"a.yaml": manifests(10000, 8192)}, ["a.yaml"], None, 0, "10000 fit"),
     ("a broken document does not hide the one behind it", {"a.yaml": "a: [\n---\n" + DEPLOYMENT % (1, 8192)}, ["a.yaml"], None, 1, "1 fit"),
@@ -88,11 +88,12 @@ CASES = [
     ("a JSON manifest", {"a.json": json.dumps({"apiVersion": "v1", "kind": "Pod", "spec": {"containers": [{"image": "vllm/vllm-openai:v0.19.1", "args": [
         "--model", "acme/small-llama", "--max-model-len", "99999999"]}]}})}, ["a.json"], None, 1, "1 do not fit"),
     ("a gate that asks is no deployment", {"a.yaml": DEPLOYMENT % (1, 8192) + "      initContainers:\n        - name: gate\n          image: me/tools\n          command: [oomsight, plan, --gpu, l4, --vllm, 0.19.1, "
-                                           "--, vllm, serve, acme/small-llama, --max-model-len, '99999999']\n"}, ["a.yaml"], None, 0, "1 commands"),
+                                           "--, vllm, serve, acme/small-llama, --max-model-len, '99999999']\n"}, ["a.yaml"], None, 0, "1 command in"),
     ("... but oomsight run starts it", {"a.sh": "oomsight run --budget 8GiB -- vllm serve acme/small-llama --max-model-len 99999999\n"}, ["a.sh"], None, 1, "1 do not fit"),
-    ("an image that is only fetched", {"a.sh": "docker pull vllm/vllm-openai:v0.19.1\n" + GOOD}, ["a.sh"], None, 0, "1 commands"),
+    ("an image that is only fetched", {"a.sh": "docker pull vllm/vllm-openai:v0.19.1\n" + GOOD}, ["a.sh"], None, 0, "1 command in"),
     ("a start inside another program", {"a.sh": "ssh host 'vllm serve acme/small-llama'\n" + GOOD}, ["a.sh"], None, 3, "was not understood: ssh"),
-    ("a start that is only printed", {"a.sh": "echo 'vllm serve acme/small-llama'\n" + GOOD}, ["a.sh"], None, 0, "1 commands"),
+    ("a start that is only printed", {"a.sh": "echo 'vllm serve acme/small-llama'\n" + GOOD}, ["a.sh"], None, 0, "1 command in"),
+    ("a template of Helm", {"a.yaml": (DEPLOYMENT % (1, 1)).replace('"1"]', '"{{ .Values.n }}"]')}, ["a.yaml"], None, 3, "a template that was not looked at"),
     ("a file of 17 MiB in a folder", {"d/a.yaml": "# " + "x" * (17 << 20) + "\n", "d/b.sh": GOOD}, ["d"], None, 3, "more than 16 MiB"),
     ("a byte 0 in a script", {"a.sh": "\0" + GOOD}, ["a.sh"], None, 3, "a byte 0"),
     ("a hidden folder is looked at", {"d/.github/a.sh": "vllm serve acme/small-llama --max-model-len 99999999\n"}, ["d"], None, 1, "1 do not fit"),
@@ -139,7 +140,7 @@ def examples(oomsight, work):
     with open(os.path.join(work, "models", "Qwen3-8B", "config.json"), "w") as f:
         json.dump(QWEN3_8B, f)
     done = subprocess.run([oomsight, "check", "--offline", "--gpu", "l4", "--models", os.path.join(work, "models"), os.path.join(ROOT, "examples")], capture_output=True, text=True)
-    return done.returncode == 0 and "1 commands" in done.stdout, done
+    return done.returncode == 0 and "1 command in" in done.stdout, done
 
 
 def action(oomsight, work):
