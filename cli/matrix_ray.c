@@ -15,6 +15,13 @@
 
 enum { ANSWER_MAX = 16 << 20 };
 
+static const char driver[] = "import importlib.util, runpy, sys\n"
+                             "if not importlib.util.find_spec('oomsight'):\n"
+                             "    sys.exit('oomsight matrix: ' + sys.executable + ' has no package oomsight; "
+                             "install it there, and in the '\n"
+                             "             'Python of every node, or name another with --python')\n"
+                             "runpy.run_module('oomsight.matrix_ray', run_name='__main__', alter_sys=True)\n";
+
 static pid_t driver_start(const cli_options *given, int *ret_to, int *ret_from)
 {
     int to[2], from[2];
@@ -34,7 +41,7 @@ static pid_t driver_start(const cli_options *given, int *ret_to, int *ret_from)
             close(to[i]);
             close(from[i]);
         }
-        execlp(python, python, "-m", "oomsight.matrix_ray", given->ray, jobs, retries, (char *)NULL);
+        execlp(python, python, "-c", driver, given->ray, jobs, retries, (char *)NULL);
         fprintf(stderr, "oomsight matrix: '%s' cannot be started: %s\n", python, strerror(errno));
         _exit(127);
     }
