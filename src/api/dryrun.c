@@ -127,7 +127,11 @@ static oomsight_status segment_make(oomsight_dryrun *dryrun, const oomsight_dryr
     for (uint64_t i = 0; i < count; i++) {
         oos_dryrun_device(&gpu, outside, torch_minor_of(params), &specs[i]);
         specs[i].others_bytes = params->gpu_used_bytes;
-        if (machine_bytes) specs[i].unified = 1;
+        if (machine_bytes) { /* shared memory is at most what the machine has */
+            specs[i].unified = 1;
+            specs[i].total_bytes = oos_min(specs[i].total_bytes, machine_bytes);
+            specs[i].nvml_bytes = oos_min(specs[i].nvml_bytes, machine_bytes);
+        }
         if (params->slice_bytes) { /* a slicing layer: the properties still show the whole card */
             specs[i].property_bytes = gpu.total_bytes;
             specs[i].total_bytes = specs[i].nvml_bytes = params->slice_bytes;

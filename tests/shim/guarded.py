@@ -425,6 +425,9 @@ def a_device_of_one_memory_is_one_machine(scratch):
         print("skip a device of one memory: no mount here")
         return
     assert "total %d\n" % (130663055360 >> 10) in done.stderr, done.stderr
+    shows = "import ctypes; a, b = ctypes.c_size_t(), ctypes.c_size_t(); ctypes.CDLL(None).cudaMemGetInfo(ctypes.byref(a), ctypes.byref(b)); print('shows', b.value, flush=True)"
+    done = subprocess.run(device[:-1] + ["--machine", "16GiB", "--", sys.executable, "-c", shows], capture_output=True, text=True, timeout=60, check=False)
+    assert "shows %d\n" % (16 << 30) in done.stderr + done.stdout, (done.stderr, done.stdout[:300])
     take = "import ctypes; print('took', ctypes.CDLL(None).cudaMalloc(ctypes.byref(ctypes.c_void_p()), ctypes.c_size_t(%d << 30)), flush=True)"
     for gib, want in ((100, "took 0\n"), (115, "took 2\n")):
         inner = [BINARY, "run", "--quiet", "--unified", "8GiB", "--", sys.executable, "-c", take % gib]
