@@ -200,6 +200,15 @@ class Speed(Gate):
         self.fails("FAIL text", tool("check_replay_speed.py", self.program(answer % (1, "held = bytearray(600000000)")), *few))
         self.fails("FAIL text", tool("check_replay_speed.py", self.program(answer % (1, "")), "--events", "20000", "--slack", "0.0001"))
 
+    def test_an_answer_that_another_dress_turns_fails(self):
+        """A stand-in reads only what begins a line: it loses the message behind a prefix, or finds what is not there."""
+        reads = ("import io, tarfile\nfor member in (archive := tarfile.open(fileobj=io.BytesIO(sys.stdin.buffer.read()))).getmembers():\n"
+                 "    text = archive.extractfile(member).read().decode()\n    print(json.dumps(dict(file=member.name, phase=None, cause=None, is_oom=%s)))\n")
+        self.put("logs/a.log", "torch.OutOfMemoryError: CUDA out of memory.\n")
+        self.fails("docker: 0 turned, 1 lost of 1", tool("check_dresses.py", self.program(reads % "text.startswith('torch')"), self.path("logs")))
+        self.fails("docker: 1 turned, 0 lost of 1", tool("check_dresses.py", self.program(reads % "'|' in text"), self.path("logs")))
+        self.passes(tool("check_dresses.py", self.program(reads % "True"), self.path("logs")))
+
 
 class Everyone(unittest.TestCase):
     def test_each_check_has_a_test_that_plants_its_violation(self):
