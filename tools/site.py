@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """The documentation as a site: site.py BINARY OUT [PAGE]
 
-Gathers docs/, the README as the first page, the public headers, and one page per record of the knowledge base, and runs
+Gathers docs/, the README as the first page, the public headers, one page per model family (recipes.py) and per record of the knowledge base, and runs
 mkdocs over them; a link that leads nowhere fails. mkdocs and its theme are taken from the environment of this Python
 (pip install mkdocs-material). The site asks nothing of the network."""
 import json
@@ -12,9 +12,11 @@ import subprocess
 import sys
 import tempfile
 
+import recipes
+
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 # The tabs, by what a reader comes for: (title, folder of docs/, pages that stand first).
-TABS = (("Tutorials", "tutorials", ()), ("How-to", "how-to", ("fix-by-phase", "read-a-log", "check-deployments")),
+TABS = (("Tutorials", "tutorials", ()), ("Recipes", "recipes", ("index",)), ("How-to", "how-to", ("fix-by-phase", "read-a-log", "check-deployments")),
         ("Reference", "reference", ()), ("Explanation", "explanation", ()), ("Evidence", "evidence", ("accuracy",)),
         ("Contributing", "contributing", ("architecture",)))
 
@@ -108,6 +110,7 @@ def main():
         first_page(folder)
         records(folder, binary)
         headers(folder)
+        recipes.write(binary, os.path.join(folder, "recipes"))
         if planted:
             shutil.copy(planted, os.path.join(folder, "how-to"))
         config = os.path.join(work, "mkdocs.yml")
