@@ -26,7 +26,7 @@ class Site(unittest.TestCase):
         with tempfile.TemporaryDirectory() as work:
             os.makedirs(os.path.join(work, "mkdocs"))
             for name, text in (("mkdocs/__init__.py", ""), ("mkdocs/__main__.py", MKDOCS), ("planted.md", "# Planted\n\n[here](%s)\n" % link),
-                               ("oomsight", "#!/bin/sh\necho '[]'\n")):
+                               ("oomsight", "#!/bin/sh\n[ $1 = models ] && echo '{\"models\": []}' || echo '[]'\n")):
                 with open(os.path.join(work, name), "w") as f:
                     f.write(text)
             os.chmod(os.path.join(work, "oomsight"), 0o755)
