@@ -4,7 +4,6 @@
 #include "base/file.h"
 #include "model/model.h"
 
-#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -22,7 +21,7 @@ typedef struct look {
 
 typedef struct candidate {
     const oos_listed *listed;
-    unsigned loss;
+    uint64_t loss;
     oos_model model;
     oos_plan plan;
     oos_fix fix; /* of what starts */
@@ -103,52 +102,51 @@ static void take_answer(candidate *c)
 
 /* ---- what is lost ---------------------------------------------------------------------------------------------------- */
 
-/* The order in which people part with things: a choice, not a measurement. Weights in host memory are the last, and never beside
- * anything that keeps them on the GPU; then what the command asks for; a context or a number of requests that few can work with; weights
- * whose bits are cut while loading, and a checkpoint that its publisher has tested; speed. */
-enum {
-    LOST_OFFLOAD = 400,
-    LOST_ASKED = 200,
-    LOST_SHORT = 100,
-    LOST_WEIGHTS = 30,
-    LOST_CHECKPOINT = 20,
-    LOST_SPEED = 10
-};
+/* A context or a number of requests that few can work with: that is more than a checkpoint loses. */
 enum { SHORT_TOKENS = 16384, FEW_REQUESTS = 8 };
 
-static const oos_lever_record *record_of(const look *l, const char *flag)
+/* The record of a word of a change; of one flag with several words that of the word behind it. */
+static const oos_lever_record *record_of(const look *l, const char *flag, const char *value)
 {
     const oos_ladder *ladder = l->plan->facts->ladder;
-    for (size_t i = 0; i < ladder->count; i++)
-        if (ladder->list[i].flag && strcmp(ladder->list[i].flag, flag) == 0 &&
-            oos_lever_here(&ladder->list[i], l->plan->start.version))
-            return &ladder->list[i];
+    for (size_t i = 0; i < ladder->count; i++) {
+        const oos_lever_record *lever = &ladder->list[i];
+        if (!lever->flag || !oos_lever_here(lever, l->plan->start.version)) continue;
+        bool const set = lever->move == OOS_MOVE_SET && lever->value;
+        if (set && strcmp(lever->value, flag) == 0) return lever; /* the word that turns it off */
+        if (strcmp(lever->flag, flag) == 0 && (!set || !value || strcmp(lever->value, value) == 0))
+            return lever;
+    }
     return NULL;
 }
 
-/* What the change of a flag loses; `value` is the word behind it. */
-static unsigned loss_of_flag(const look *l, const char *flag, const char *value)
+/* GPUs that are there and idle are no loss. */
+static uint64_t loss_of_flag(const look *l, const char *flag, const char *value)
 {
-    const oos_lever_record *lever = record_of(l, flag);
-    if (!lever) return 0;
-    oos_rung const rung = oos_serve_given(&l->plan->serve, flag) ? lever->given : lever->rung;
-    if (strcmp(lever->id, "offload") == 0) return LOST_OFFLOAD;
-    if (lever->role == OOS_ROLE_weights) return LOST_WEIGHTS;
-    if (lever->role == OOS_ROLE_ranks) return 0;
-    if (rung == OOS_RUNG_ASKED) return LOST_ASKED;
-    if (lever->role == OOS_ROLE_requests && value && strtoull(value, NULL, 10) < FEW_REQUESTS)
-        return LOST_SHORT;
-    return rung == OOS_RUNG_ELSEWHERE ? LOST_SPEED : 0;
+    const oos_lever_record *lever = record_of(l, flag, value);
+    if (!lever || lever->role == OOS_ROLE_ranks) return 0;
+    bool const few = lever->role == OOS_ROLE_requests && value && strtoull(value, NULL, 10) < FEW_REQUESTS;
+    return oos_lever_loss(l->plan->facts->ladder, lever, few || oos_serve_given(&l->plan->serve, flag));
 }
 
-static unsigned loss_of(const look *l, const oos_plan *plan, const oos_fix *fix)
+static uint64_t loss_of_checkpoint(const look *l)
+{
+    const oos_lever_record *lever = oos_ladder_find(l->plan->facts->ladder, "checkpoint");
+    return lever ? oos_lever_loss(l->plan->facts->ladder, lever, false) : 0;
+}
+
+/* The dearest of what is lost. */
+static uint64_t loss_of(const look *l, const oos_plan *plan, const oos_fix *fix)
 {
     uint64_t const length = fix->certain_length ? fix->certain_length : fix->likely_length;
-    unsigned loss = 0;
-    for (size_t i = 0; i < fix->change_count; i++)
-        loss += loss_of_flag(l, fix->change[i], i + 1 < fix->change_count ? fix->change[i + 1] : NULL);
-    for (size_t i = 0; i < fix->leave_out_count; i++) loss += loss_of_flag(l, fix->leave_out[i], NULL);
-    if (length && length < oos_min(plan->serving.length / 2, SHORT_TOKENS)) loss += LOST_SHORT;
+    bool const is_short = length && length < oos_min(plan->serving.length / 2, SHORT_TOKENS);
+    uint64_t loss = is_short ? loss_of_checkpoint(l) + 1 : 0;
+    for (size_t i = 0; i < fix->change_count; i++) {
+        const char *value = i + 1 < fix->change_count ? fix->change[i + 1] : NULL;
+        loss = oos_max(loss, loss_of_flag(l, fix->change[i], value));
+    }
+    for (size_t i = 0; i < fix->leave_out_count; i++)
+        loss = oos_max(loss, loss_of_flag(l, fix->leave_out[i], NULL));
     return loss;
 }
 
@@ -233,7 +231,7 @@ static oomsight_status name_them(look *l, candidate *list, size_t count, oos_nee
     for (size_t i = 0; i < count; i++)
         list[i].roomy = list[i].fix.kv_tokens >= oos_min(list[i].plan.serving.length, USUAL_TOKENS);
     for (size_t i = 0; i < count; i++)
-        list[i].loss = LOST_CHECKPOINT + loss_of(l, &list[i].plan, &list[i].fix);
+        list[i].loss = oos_max(loss_of_checkpoint(l), loss_of(l, &list[i].plan, &list[i].fix));
     while (needs->checkpoint_count < OOS_NEED_CHECKPOINTS_MAX) {
         candidate *best = NULL;
         for (size_t i = 0; i < count; i++)
@@ -248,32 +246,11 @@ static oomsight_status name_them(look *l, candidate *list, size_t count, oos_nee
     return OOMSIGHT_OK;
 }
 
-/* What was said of flags that the first answer has for a later phase is not true of another first answer. */
-static bool inert_again(const look *l, const oos_fix *first)
-{
-    oos_arena *arena = l->plan->arena;
-    oos_plan *plan = &l->plan->plan;
-    oos_inert *inert = OOS_NEW_ARRAY(arena, oos_inert, plan->help.inert_count + 1);
-    if (!inert) return false;
-    for (size_t i = 0; i < plan->help.inert_count; i++) {
-        inert[i] = plan->help.inert[i];
-        bool has = inert[i].needed_by == OOS_PHASE_COUNT;
-        for (size_t k = 0; k < first->change_count; k++) has |= strcmp(first->change[k], inert[i].flag) == 0;
-        if (has) continue;
-        inert[i].needed_by = OOS_PHASE_COUNT;
-        inert[i].why =
-            oos_arena_format(arena, "no value of it alone gets past %s", oos_phase_word(plan->answer.phase));
-        if (!inert[i].why) return false;
-    }
-    plan->help.inert = inert;
-    return true;
-}
-
-/* Of the first answer; a length that another one keeps is not lost. UINT_MAX: there is no answer. */
-static unsigned loss_of_flags(const look *l)
+/* Of the first answer; a length that another one keeps is not lost. UINT64_MAX: there is no answer. */
+static uint64_t loss_of_flags(const look *l)
 {
     const oos_plan *p = &l->plan->plan;
-    if (!p->help.answer_count) return UINT_MAX;
+    if (!p->help.answer_count) return UINT64_MAX;
     oos_fix first = p->help.fixes[0];
     for (size_t i = 1; first.certain_length && i < p->help.answer_count; i++)
         first.certain_length = oos_max(first.certain_length, p->help.fixes[i].certain_length);
@@ -290,8 +267,7 @@ static oomsight_status lead(const look *l, const candidate *first, oomsight_erro
     const oos_lever_record *lever = oos_ladder_find(plan->facts->ladder, "checkpoint");
     const char *cost = lever ? lever->cost.en : "another checkpoint";
     if (first->fix.gives_up) cost = oos_arena_format(plan->arena, "%s; %s", cost, first->fix.gives_up);
-    if (!fixes || !cost || !inert_again(l, &first->fix))
-        return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for the fixes");
+    if (!fixes || !cost) return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for the fixes");
     fixes[0] = first->fix;
     fixes[0].name = "checkpoint";
     fixes[0].model = first->listed->id;
@@ -313,7 +289,8 @@ static bool is_asked(const look *l)
     if (p->answer.verdict == OOMSIGHT_VERDICT_FITS || p->answer.verdict == OOMSIGHT_VERDICT_UNKNOWN ||
         oos_plan_likely(p) || p->no_code)
         return false;
-    return p->help.needs || (p->help.answer_count ? loss_of_flags(l) > LOST_CHECKPOINT : !weights_fit(p));
+    return p->help.needs ||
+           (p->help.answer_count ? loss_of_flags(l) > loss_of_checkpoint(l) : !weights_fit(p));
 }
 
 oomsight_status oos_ask_checkpoints(oomsight_plan *plan, const oos_plan_ask *ask,

@@ -143,7 +143,8 @@ oomsight_status oos_ask_offers(oomsight_plan *plan, const oos_plan_ask *ask, oom
     if (!ask->params->skip_fixes && !oos_ask_is_every_gpu(ask))
         OOS_TRY(oos_ask_checkpoints(plan, ask, &facts, reterr));
     oos_fix *fixes = OOS_NEW_ARRAY(plan->arena, oos_fix, plan->plan.help.fix_count + 1);
-    if (!fixes) return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for the fixes");
+    if (!fixes || !oos_inert_settle(plan->arena, &plan->plan.help))
+        return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for the fixes");
     for (size_t i = 0; i < plan->plan.help.fix_count; i++) fixes[i] = plan->plan.help.fixes[i];
     oos_doubts_apply(&plan->plan, fixes);
     plan->plan.help.fixes = fixes;

@@ -536,6 +536,7 @@ typedef struct oos_lever_record {
     oos_role role;
     uint64_t step;            /* of a number: how finely it is looked for; 0: not said */
     oos_rung rung, given;     /* `given`: where the command itself has the flag */
+    oos_rung before;          /* what loses that much or more comes after it; OOS_RUNG_COUNT: its own rung */
     oos_version since, until; /* releases that have it; until UINT64_MAX: still there */
     uint64_t owners, phases;  /* what it frees and where that helps: bits by oos_owner, oos_phase */
     oos_said why, cost;       /* what it changes (en NULL: not said) and what is lost */
@@ -558,6 +559,10 @@ oomsight_status oos_ladder_read(oos_arena *arena, oos_view bytes, const char *en
 
 const oos_lever_record *oos_ladder_find(const oos_ladder *ladder, const char *id); /* NULL: no such lever */
 bool oos_lever_here(const oos_lever_record *lever, oos_version version);
+
+/* What a lever loses, as its place in the order of losses: by rungs, and in one by the order of the ladder. `given`: the command has
+ * its flag, or more is cut than a default. */
+unsigned oos_lever_loss(const oos_ladder *ladder, const oos_lever_record *lever, bool given);
 
 char oos_rung_letter(oos_rung rung); /* 'a' to 'e' */
 

@@ -130,17 +130,18 @@ enum {
     SEEN_BEGIN = 16384,
     SEEN_WHY = 32768,
     SEEN_STEP = 65536,
-    SEEN_ROLE = 131072
+    SEEN_ROLE = 131072,
+    SEEN_BEFORE = 262144
 };
 static const struct {
     const char *key;
     unsigned bit;
-} fields[] = {{"id", SEEN_ID},       {"rung", SEEN_RUNG},         {"move", SEEN_MOVE},
-              {"cost", SEEN_COST},   {"frees", SEEN_FREES},       {"phases", SEEN_PHASES},
-              {"flag", SEEN_FLAG},   {"variable", SEEN_VARIABLE}, {"action", SEEN_ACTION},
-              {"given", SEEN_GIVEN}, {"value", SEEN_VALUE},       {"since", SEEN_SINCE},
-              {"until", SEEN_UNTIL}, {"useless", SEEN_USELESS},   {"begin", SEEN_BEGIN},
-              {"why", SEEN_WHY},     {"step", SEEN_STEP},         {"role", SEEN_ROLE}};
+} fields[] = {
+    {"id", SEEN_ID},         {"rung", SEEN_RUNG},       {"move", SEEN_MOVE},    {"cost", SEEN_COST},
+    {"frees", SEEN_FREES},   {"phases", SEEN_PHASES},   {"flag", SEEN_FLAG},    {"variable", SEEN_VARIABLE},
+    {"action", SEEN_ACTION}, {"given", SEEN_GIVEN},     {"value", SEEN_VALUE},  {"since", SEEN_SINCE},
+    {"until", SEEN_UNTIL},   {"useless", SEEN_USELESS}, {"begin", SEEN_BEGIN},  {"why", SEEN_WHY},
+    {"step", SEEN_STEP},     {"role", SEEN_ROLE},       {"before", SEEN_BEFORE}};
 
 static unsigned field_of(oos_view key)
 {
@@ -155,6 +156,7 @@ static void field_read(reading *r, unsigned field, oos_lever_record *lever)
     case SEEN_ID: lever->id = text(r, WORD_MAX); break;
     case SEEN_RUNG: lever->rung = (oos_rung)one_of(r, rung_words, COUNT_OF(rung_words)); break;
     case SEEN_GIVEN: lever->given = (oos_rung)one_of(r, rung_words, COUNT_OF(rung_words)); break;
+    case SEEN_BEFORE: lever->before = (oos_rung)one_of(r, rung_words, COUNT_OF(rung_words)); break;
     case SEEN_MOVE: lever->move = (oos_move)one_of(r, move_words, COUNT_OF(move_words)); break;
     case SEEN_COST: lever->cost = said(r); break;
     case SEEN_FREES: lever->owners = set_of(r, oos_owner_words, OOS_OWNER_COUNT); break;
@@ -196,7 +198,7 @@ static void lever_read(reading *r, oos_lever_record *lever)
 {
     unsigned seen = 0;
     oos_view key;
-    *lever = (oos_lever_record){.until = UINT64_MAX};
+    *lever = (oos_lever_record){.until = UINT64_MAX, .before = OOS_RUNG_COUNT};
     if (!oos_scan_open(&r->scan, '{')) return;
     while (oos_scan_key(&r->scan, &key)) {
         unsigned const field = field_of(key);
@@ -280,6 +282,13 @@ const oos_lever_record *oos_ladder_find(const oos_ladder *ladder, const char *id
 bool oos_lever_here(const oos_lever_record *lever, oos_version version)
 {
     return lever->since <= version && version <= lever->until;
+}
+
+unsigned oos_lever_loss(const oos_ladder *ladder, const oos_lever_record *lever, bool given)
+{
+    unsigned const at = (unsigned)(lever - ladder->list) + 1;
+    if (lever->before < OOS_RUNG_COUNT) return lever->before * (OOS_LADDER_MAX + 1);
+    return (given ? lever->given : lever->rung) * (OOS_LADDER_MAX + 1) + at;
 }
 
 char oos_rung_letter(oos_rung rung)

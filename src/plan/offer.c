@@ -136,6 +136,41 @@ bool oos_trial_offer(oos_search *s, const oos_trial *t)
     return true;
 }
 
+bool oos_answer_offer(oos_search *s, const oos_trial *t, const oos_answer *a, const oos_reached *reached)
+{
+    size_t const before = s->count;
+    if (!oos_trial_offer(s, t)) return false;
+    if (s->count == before) return true;
+    oos_fix *fix = &s->fixes[before];
+    fix->name = a->name;
+    fix->certain_length = reached->certain_length;
+    fix->likely_length = reached->likely_length;
+    fix->requests = reached->requests;
+    fix->request_tokens = reached->request_tokens;
+    return true;
+}
+
+bool oos_inert_settle(oos_arena *arena, oos_plan_help *help)
+{
+    oos_inert *list = OOS_NEW_ARRAY(arena, oos_inert, help->inert_count + 1);
+    const oos_fix *first = help->fix_count ? &help->fixes[0] : NULL;
+    if (!list) return false;
+    for (size_t i = 0; i < help->inert_count; i++) {
+        list[i] = help->inert[i];
+        bool has = false;
+        for (size_t k = 0; first && k < first->change_count; k++)
+            has |= strcmp(first->change[k], list[i].flag) == 0;
+        if (!has) list[i].needed_by = OOS_PHASE_COUNT;
+        if (list[i].needed_by == OOS_PHASE_COUNT) continue;
+        list[i].why =
+            oos_arena_format(arena, "%s; the command that is suggested has it for %s, which comes later",
+                             list[i].why, oos_phase_word(list[i].needed_by));
+        if (!list[i].why) return false;
+    }
+    help->inert = list;
+    return true;
+}
+
 /* ---- another release ------------------------------------------------------------------------------------------------- */
 
 enum { NEWER_MAX = 8, OLDER_MAX = 3 }; /* what an upgrade mended, and what was broken lately */

@@ -630,6 +630,10 @@ oos_rung oos_trial_rung(const oos_search *s, const char *id);
 uint64_t oos_trial_step(const oos_search *s, const char *id); /* between two of its numbers */
 const char *oos_trial_cost(const oos_search *s, const char *id);
 
+/* What was noted of flags with no effect, once the first answer is known: it says for which later phase that has them, or it does not
+ * have them. False when memory runs out. */
+bool oos_inert_settle(oos_arena *arena, oos_plan_help *help);
+
 /* A fix in the making (plan/offer.c): what to paste, and what is lost, one thing after the other. */
 typedef struct oos_saying {
     oos_search *s;
@@ -653,8 +657,13 @@ void oos_say_lever(oos_saying *w, const oos_lever_words *lever, uint64_t value);
 /* What was not touched: the whole length, all requests, graphs in these words ("": none). NULL: no memory. */
 const char *oos_say_kept(const oos_search *s, bool length, bool requests, const char *graphs);
 
-/* As the next of the fixes. A release with which the same command starts, as well. False when memory runs out. */
+/* As the next of the fixes; as an answer, with what it reaches. A release with which the same command starts, as well. False when memory
+ * runs out. */
+typedef struct oos_reached {
+    uint64_t certain_length, likely_length, requests, request_tokens;
+} oos_reached;
 bool oos_trial_offer(oos_search *s, const oos_trial *t);
+bool oos_answer_offer(oos_search *s, const oos_trial *t, const oos_answer *a, const oos_reached *reached);
 bool oos_release_find(oos_search *s);
 
 /* What is worth pasting: least change, longest context, most requests, at most three, the next of the fixes. *ret_last: they come behind

@@ -525,13 +525,11 @@ static void put_advice(oos_screen *screen, const oos_style *style, const oos_pla
         oos_style const tried = oos_screen_part(screen, style, RANK_OTHER);
         put_not_enough(&tried, plan, &plan->help.fixes[0]);
     }
-    /* Without an answer what else there is loses more than another GPU does. */
+    /* Before single flags: without an answer those lose more than another GPU does. */
     oos_style const needs = oos_screen_part(screen, style, plan->help.answer_count ? RANK_NEEDS : 0);
-    if (!plan->help.answer_count) put_needs(&needs, plan);
+    put_needs(&needs, plan);
     oos_style const fixes = oos_screen_part(screen, style, RANK_OTHER);
     if (verbose || !plan->help.answer_count) put_fixes(&fixes, plan, verbose ? SIZE_MAX : 3);
-    oos_style const after = oos_screen_part(screen, style, RANK_NEEDS);
-    if (plan->help.answer_count) put_needs(&after, plan);
     if (plan->help.fix_count == 0 && !plan->help.needs && plan->answer.verdict != OOMSIGHT_VERDICT_UNKNOWN &&
         plan->answer.phase != OOS_PHASE_COUNT && plan->answer.phase != OOS_PHASE_ENV &&
         !plan->refusal.sentence) {

@@ -55,6 +55,27 @@ static void a_length_that_was_given_is_dearer_than_one_that_was_not(void **state
     oos_arena_free(arena);
 }
 
+static void a_checkpoint_loses_less_than_what_was_asked_for_and_offload_most(void **state)
+{
+    (void)state;
+    static const char *const engines[] = {"vllm", "sglang"}, *const lengths[] = {"model_len", "context"};
+    oos_arena *arena = oos_arena_create(1 << 16);
+    for (size_t i = 0; i < 2; i++) {
+        const oos_ladder *ladder = load(arena, engines[i]);
+        const oos_lever_record *length = oos_ladder_find(ladder, lengths[i]);
+        unsigned const checkpoint = oos_lever_loss(ladder, oos_ladder_find(ladder, "checkpoint"), false);
+        assert_true(oos_lever_loss(ladder, oos_ladder_find(ladder, "kv_fp8"), false) < checkpoint);
+        assert_true(oos_lever_loss(ladder, length, false) < checkpoint);
+        assert_true(checkpoint < oos_lever_loss(ladder, length, true));
+        unsigned const weights = oos_lever_loss(ladder, oos_ladder_find(ladder, "weights_fp8"), false);
+        assert_true(oos_lever_loss(ladder, length, true) < weights);
+        for (size_t k = 0; k + 1 < ladder->count; k++)
+            assert_true(oos_lever_loss(ladder, &ladder->list[k], true) <
+                        oos_lever_loss(ladder, &ladder->list[ladder->count - 1], false));
+    }
+    oos_arena_free(arena);
+}
+
 /* ---- planted faults -------------------------------------------------------------------------------------------------- */
 
 static const char good[] =
@@ -160,6 +181,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(both_engines_have_a_ladder_from_nothing_to_elsewhere),
         cmocka_unit_test(a_length_that_was_given_is_dearer_than_one_that_was_not),
+        cmocka_unit_test(a_checkpoint_loses_less_than_what_was_asked_for_and_offload_most),
         cmocka_unit_test(each_planted_fault_is_found),
         cmocka_unit_test(more_levers_than_there_is_room_for_are_refused),
         cmocka_unit_test(every_beginning_of_the_file_is_refused),

@@ -53,14 +53,12 @@ bool oos_sglang_offer(oos_search *search, const oos_levers *levers, const oos_an
                            graphs ? "CUDA graphs" : "");
     if (p->at[LEVER_CONTEXT]) search->mended = (oos_mended){0}; /* a length is said once */
     if (!t.gives_up && !search->mended.gives_up) t.gives_up = "none";
-    bool const enough_memory = !w.failed && t.keeps && oos_trial_offer(search, &t);
+    oos_reached const reached = {
+        .certain_length = t.verdict == OOMSIGHT_VERDICT_FITS ? held : 0,
+        .likely_length = held,
+        .requests = oos_min(t.kv_tokens / oos_max(1, usual), sglang_of(&plan)->max_running_requests),
+        .request_tokens = usual};
+    bool const enough_memory = !w.failed && t.keeps && oos_answer_offer(search, &t, answer, &reached);
     search->mended = mended;
-    if (!enough_memory) return false;
-    oos_fix *fix = &search->fixes[search->count - 1];
-    fix->name = answer->name;
-    fix->requests = oos_min(t.kv_tokens / oos_max(1, usual), sglang_of(&plan)->max_running_requests);
-    fix->request_tokens = usual;
-    fix->likely_length = held;
-    fix->certain_length = t.verdict == OOMSIGHT_VERDICT_FITS ? held : 0;
-    return true;
+    return enough_memory;
 }

@@ -74,15 +74,9 @@ static oos_phase later_phase(const oos_search *s, const char *flag)
 
 static bool add_inert(oos_search *s, const char *flag, oos_inert *ret_inert)
 {
-    oos_phase const later = later_phase(s, flag);
-    const char *phase = oos_phase_word(s->plan->answer.phase);
-    const char *why = later == OOS_PHASE_COUNT
-                          ? oos_arena_format(s->arena, "no value of it alone gets past %s", phase)
-                          : oos_arena_format(s->arena,
-                                             "no value of it alone gets past %s; the command that is "
-                                             "suggested has it for %s, which comes later",
-                                             phase, oos_phase_word(later));
-    *ret_inert = (oos_inert){flag, why, later};
+    const char *why = oos_arena_format(s->arena, "no value of it alone gets past %s",
+                                       oos_phase_word(s->plan->answer.phase));
+    *ret_inert = (oos_inert){flag, why, later_phase(s, flag)};
     return why;
 }
 

@@ -49,14 +49,11 @@ static bool offer(oos_search *s, const oos_levers *levers, const oos_answer *a)
     if (plan(s, levers, &a->point, &t) != OOS_SIDE_FITS) return true;
     if (s->count == 0) note_later(s, levers, &a->point);
     if (!oos_point_say(s, levers, &a->point, &t)) return false;
-    if (!oos_trial_offer(s, &t)) return false;
-    oos_fix *fix = &s->fixes[s->count - 1];
-    fix->name = a->name;
-    fix->certain_length = s->tight_too ? 0 : a->length;
-    fix->likely_length = a->likely_length;
-    fix->requests = a->requests;
-    fix->request_tokens = oos_min(levers->most, OOS_USUAL_TOKENS);
-    return true;
+    oos_reached const reached = {.certain_length = s->tight_too ? 0 : a->length,
+                                 .likely_length = a->likely_length,
+                                 .requests = a->requests,
+                                 .request_tokens = oos_min(levers->most, OOS_USUAL_TOKENS)};
+    return oos_answer_offer(s, &t, a, &reached);
 }
 
 /* ---- down the ladder ------------------------------------------------------------------------------------------------- */
