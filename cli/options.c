@@ -316,12 +316,12 @@ static bool take_option(const command *which, const option_row *row, int argc, c
 /* What the options and the terminal make of the answer. */
 static void settle(cli_options *given)
 {
-    static const char *const formats[] = {"text", "json", "md", "html", "github", "sarif", "junit"};
+    static const char *const formats[] = {"text", "json", "md", "html", "github", "sarif", "junit", "patch"};
     static const char *const whens[] = {"never", "always"};
     bool const terminal = !given->output && isatty(STDOUT_FILENO);
     const char *const plain = getenv("NO_COLOR");
     oomsight_render_params *render = &given->render;
-    for (int i = 0; given->format && i <= OOMSIGHT_FORMAT_JUNIT; i++)
+    for (int i = 0; given->format && i <= OOMSIGHT_FORMAT_PATCH; i++)
         if (strcmp(given->format, formats[i]) == 0) render->format = (oomsight_format)i;
     if (given->json) render->format = OOMSIGHT_FORMAT_JSON;
     render->color = terminal && !(plain && *plain);

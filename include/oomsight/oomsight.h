@@ -109,7 +109,8 @@ typedef enum oomsight_format {
     OOMSIGHT_FORMAT_HTML = 3,
     OOMSIGHT_FORMAT_GITHUB = 4, /* annotations of a GitHub job; explain and check only */
     OOMSIGHT_FORMAT_SARIF = 5,  /* explain and check only */
-    OOMSIGHT_FORMAT_JUNIT = 6   /* matrix of the command only */
+    OOMSIGHT_FORMAT_JUNIT = 6,  /* matrix of the command only */
+    OOMSIGHT_FORMAT_PATCH = 7   /* check only: unified diffs of the files, for `patch -p0` */
 } oomsight_format;
 
 typedef struct oomsight_render_params {

@@ -100,7 +100,7 @@ oos_checked *oos_check_next(oomsight_check *check);
 
 /* Plan one command of a file and keep what a report needs of it. `found` need not outlive the call. */
 void oos_check_command(oomsight_check *check, const oomsight_check_params *params, const char *path,
-                       const oos_found *found);
+                       const oos_found *found, size_t at);
 void oos_check_forget(oomsight_check *check);
 
 /* What the two ways of explaining share: a whole log, and one that grows. */
@@ -212,6 +212,9 @@ struct oomsight_plan {
     oos_plan plan;
     oos_translation translation; /* count 0: the command was in this engine's words */
     const char **fix_flags;      /* of each fix; formed once: accessors change nothing */
+    const oos_edited_word
+        *edited; /* the first fix, by the words of the command; NULL: it cannot be said so */
+    size_t edited_count;
 };
 
 /* A plan while it is made: what was asked for, and what was taken where nothing was said. */

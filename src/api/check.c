@@ -70,7 +70,7 @@ static oomsight_status check_bytes(oomsight_check *check, const oomsight_check_p
     oos_found_doubt doubt;
     check->device_count = 0;
     OOS_TRY(oos_found_read(arena, path, bytes, &list, &count, &doubt, reterr));
-    for (size_t k = 0; k < count; k++) oos_check_command(check, params, path, &list[k]);
+    for (size_t k = 0; k < count; k++) oos_check_command(check, params, path, &list[k], k);
     for (size_t k = 0; k < doubt.skip_count; k++) {
         const oos_found_skip *skip = &doubt.skips[k];
         oos_checked *checked = doubt_one(check, path, skip->line,
@@ -345,6 +345,57 @@ int oomsight_check_item_get(const oomsight_check *check, size_t index, oomsight_
     return 1;
 }
 
+/* The suggested words of each command of a file, in that file as it is now. */
+static oomsight_status put_patch(oos_arena *arena, const oos_checked *list, size_t count, oos_text *text,
+                                 oomsight_error *reterr)
+{
+    oos_view bytes;
+    oos_patch patch = {0};
+    oomsight_error error = {0};
+    const char **why = OOS_NEW_ARRAY(arena, const char *, count + 1);
+    const char *all = strcmp(list[0].path, "-") == 0 ? "it was read from standard input" : NULL;
+    if (!why) return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for a patch");
+    if (!all && (oos_file_read(arena, list[0].path, FILE_LIMIT, &bytes, &error) != OOMSIGHT_OK ||
+                 oos_patch_open(arena, list[0].path, bytes, &patch, &error) != OOMSIGHT_OK))
+        all = error.text;
+    for (size_t i = 0; i < count; i++) {
+        const oos_checked *checked = &list[i];
+        const oos_checked_plan *plan = checked->plan;
+        const oos_found *now = checked->at < patch.found_count ? &patch.list[checked->at] : NULL;
+        if (all)
+            why[i] = oos_arena_copy(arena, oos_view_of(all));
+        else if (!plan || !plan->best_command)
+            why[i] = "nothing is suggested";
+        else if (!plan->edited)
+            why[i] = "more than words of the command changes";
+        else if (!now || now->line != checked->found->line || now->count != checked->found->count)
+            why[i] = "it has changed since";
+        else
+            why[i] = oos_patch_command(&patch, checked->at, plan->edited, plan->edited_count);
+    }
+    oos_report_check_patch(text, &patch, list, why, count);
+    return OOMSIGHT_OK;
+}
+
+/* File by file; what starts needs no patch. */
+static oomsight_status put_patches(const oos_check_page *page, oos_text *text, oomsight_error *reterr)
+{
+    for (size_t i = 0; i < page->count;) {
+        oos_arena *arena = oos_arena_create(64 << 10);
+        size_t end = i, count = 0;
+        while (end < page->count && strcmp(page->list[end].path, page->list[i].path) == 0) end++;
+        oos_checked *list = arena ? OOS_NEW_ARRAY(arena, oos_checked, end - i + 1) : NULL;
+        oomsight_status status =
+            list ? OOMSIGHT_OK : oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for a patch");
+        for (; list && i < end; i++)
+            if (oos_check_level(&page->list[i]) != OOS_LEVEL_OK) list[count++] = page->list[i];
+        if (list && count) status = put_patch(arena, list, count, text, reterr);
+        oos_arena_free(arena);
+        if (status != OOMSIGHT_OK) return status;
+    }
+    return OOMSIGHT_OK;
+}
+
 oomsight_status oomsight_check_render(const oomsight_check *check, const oomsight_render_params *params,
                                       char **ret_text, oomsight_error *reterr)
 {
@@ -356,11 +407,19 @@ oomsight_status oomsight_check_render(const oomsight_check *check, const oomsigh
     case OOMSIGHT_FORMAT_JSON: oos_report_check_json(&text, &page); break;
     case OOMSIGHT_FORMAT_GITHUB: oos_report_check_github(&text, &page); break;
     case OOMSIGHT_FORMAT_SARIF: oos_report_check_sarif(&text, &page); break;
+    case OOMSIGHT_FORMAT_PATCH: {
+        oomsight_status const status = put_patches(&page, &text, reterr);
+        if (status != OOMSIGHT_OK) {
+            oos_text_free(&text);
+            return status;
+        }
+        break;
+    }
     case OOMSIGHT_FORMAT_MARKDOWN:
     case OOMSIGHT_FORMAT_HTML:
     case OOMSIGHT_FORMAT_JUNIT:
         return oos_fail(reterr, OOMSIGHT_UNSUPPORTED,
-                        "checks are written as text, JSON, GitHub annotations or SARIF");
+                        "checks are written as text, JSON, GitHub annotations, SARIF or a patch");
     }
     return OOS_WHOLE_TEXT(params, &text, ret_text);
 }

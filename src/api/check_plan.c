@@ -13,6 +13,19 @@
 
 enum { HELPED_MAX = 200 }; /* failing commands for which flags that help are searched */
 
+/* What outlives the plan. */
+static const oos_edited_word *edited_keep(oos_arena *arena, const oomsight_plan *plan)
+{
+    oos_edited_word *list =
+        plan->edited ? OOS_NEW_ARRAY(arena, oos_edited_word, plan->edited_count + 1) : NULL;
+    for (size_t i = 0; list && i < plan->edited_count; i++) {
+        list[i] = plan->edited[i];
+        list[i].word = oos_arena_copy(arena, oos_view_of(list[i].word));
+        if (!list[i].word) return NULL;
+    }
+    return list;
+}
+
 /* An answer, by all that was asked for it. */
 typedef struct oos_check_known {
     const char *asked;
@@ -306,6 +319,8 @@ static oos_check_known *plan_make(oomsight_check *check, const oomsight_check_pa
     } else {
         known->plan = oos_checked_plan_keep(check->arena, oos_api_plan(plan), oomsight_plan_best_flags(plan),
                                             oomsight_plan_best_command(plan));
+        if (known->plan && (known->plan->edited = edited_keep(check->arena, plan)))
+            known->plan->edited_count = plan->edited_count;
         check->failing += known->plan && !known->plan->likely;
         oomsight_plan_free(plan);
     }
@@ -410,13 +425,13 @@ static void ask_put(oos_arena *arena, const oos_found *found, const oomsight_pla
 }
 
 void oos_check_command(oomsight_check *check, const oomsight_check_params *params, const char *path,
-                       const oos_found *found)
+                       const oos_found *found, size_t at)
 {
     oos_found *kept = found_keep(check->arena, found);
     oos_checked *checked = kept ? oos_check_next(check) : NULL;
     if (!checked) return;
     const oos_engine_words *engine = oos_engine_words_of(found->words, found->count);
-    *checked = (oos_checked){.path = path, .found = kept};
+    *checked = (oos_checked){.path = path, .found = kept, .at = at};
     checked->engine = engine ? engine->name : oos_engine_default->name;
     if (found->unknown) {
         checked->problem = oos_arena_format(check->arena, "%s is not set in this file", found->unknown);

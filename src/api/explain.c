@@ -192,6 +192,62 @@ static void leave_to_plan(oos_arena *arena, const oos_incident_notes *notes, oos
     leave_out(arena, notes, oos_report_contradicts, &incident->dead_ends, &incident->dead_end_count);
 }
 
+/* The command that the log has with one flag of the advice, as the engine reads it; NULL: it cannot be said so. */
+static const char *command_with(oos_arena *arena, const oos_engine *engine, const oos_engine_facts *facts,
+                                const oos_logged_command *command, oos_version version,
+                                const oos_advice *advice)
+{
+    oos_serve serve, changed;
+    oos_engine_env env;
+    size_t count;
+    bool const flag = advice->change_count && strncmp(advice->change[0], "--", 2) == 0 &&
+                      !strpbrk(advice->change[0], " ,=");
+    if (!flag || oos_serve_read_as(engine->dialect, arena, command->words, command->count, &facts->flags,
+                                   version, &serve, &env, NULL) != OOMSIGHT_OK)
+        return NULL;
+    const oos_edited_word *edited =
+        oos_serve_edited(arena, command->words, command->count, &serve, advice->change, advice->change_count,
+                         NULL, 0, NULL, &count);
+    const char **words = edited ? OOS_NEW_ARRAY(arena, const char *, count + 1) : NULL;
+    for (size_t i = 0; words && i < count; i++) words[i] = edited[i].word;
+    if (!words || oos_serve_read_as(engine->dialect, arena, words, count, &facts->flags, version, &changed,
+                                    &env, NULL) != OOMSIGHT_OK)
+        return NULL;
+    const oos_given_flag *given = oos_serve_given(&changed, advice->change[0]);
+    bool const taken = given && !given->absent && given->effect != OOS_FLAG_UNKNOWN &&
+                       (given->value != NULL) == (advice->change_count > 1);
+    if (changed.refusal.sentence || !taken) return NULL;
+    oos_text text = {0};
+    oos_command_put(arena, &text, words, count);
+    const char *whole = text.failed ? NULL : oos_arena_copy(arena, (oos_view){text.ptr, text.len});
+    oos_text_free(&text);
+    return whole;
+}
+
+/* Where no plan has them. */
+static void give_commands(oos_arena *arena, const oomsight_data *data, oos_incident *incident)
+{
+    const oos_engine_words *words = incident->engine ? oos_engine_words_find(incident->engine) : NULL;
+    const oos_engine *engine = words ? oos_engine_find(words) : NULL;
+    const oos_engine_facts *facts;
+    const oos_version *versions;
+    oos_logged_command command;
+    oos_advice *list = OOS_NEW_ARRAY(arena, oos_advice, incident->fix_count + 1);
+    if (!engine || !list || !incident->fix_count ||
+        oos_api_facts(data, engine, &facts, NULL) != OOMSIGHT_OK ||
+        !command_of(arena, data, incident, &command))
+        return;
+    oos_version version = command.version;
+    size_t const count = oos_rule_book_versions(facts->rules, &versions);
+    if (!incident->setup.version || !oos_version_parse(oos_view_of(incident->setup.version), &version))
+        version = version ? version : versions[count - 1];
+    for (size_t i = 0; i < incident->fix_count; i++) {
+        list[i] = incident->fixes[i];
+        list[i].command = command_with(arena, engine, facts, &command, version, &list[i]);
+    }
+    incident->fixes = list;
+}
+
 /* Of several inputs each incident tells its own; inside an archive it has a name already. */
 static void name_inputs(oomsight_explanation *e, size_t from, const char *path)
 {
@@ -295,6 +351,7 @@ static oomsight_status read_inputs(oomsight_explanation *e, const oomsight_expla
                               &e->notes[i]);
         if (e->notes[i].fix_count || e->notes[i].inert_count)
             leave_to_plan(e->arena, &e->notes[i], &e->explanation.incidents[i]);
+        if (!e->notes[i].fix_count) give_commands(e->arena, params->data, &e->explanation.incidents[i]);
     }
     return oos_api_explain_fixes(e, reterr);
 }
@@ -352,7 +409,8 @@ oomsight_status oomsight_explain_render(const oomsight_explanation *explanation,
     case OOMSIGHT_FORMAT_SARIF: oos_report_explain_sarif(&page, &text); break;
     case OOMSIGHT_FORMAT_HTML: oos_report_explain_html(&text, &page, params); break;
     case OOMSIGHT_FORMAT_JUNIT:
-        return oos_fail(reterr, OOMSIGHT_UNSUPPORTED, "an explanation is not written as JUnit");
+    case OOMSIGHT_FORMAT_PATCH:
+        return oos_fail(reterr, OOMSIGHT_UNSUPPORTED, "an explanation is not written as JUnit or as a patch");
     }
     return OOS_WHOLE_TEXT(params, &text, ret_text);
 }

@@ -14,7 +14,8 @@ static oomsight_fix advice_fix(oos_arena *arena, const oos_advice *advice)
                           .kv_tokens = OOMSIGHT_UNKNOWN,
                           .probability = -1,
                           .gives_up = advice->cost.en,
-                          .why = advice->why.en};
+                          .why = advice->why.en,
+                          .command = advice->command};
 }
 
 static oomsight_status fixes_form(oos_arena *arena, const oos_incident *incident,

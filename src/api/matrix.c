@@ -413,6 +413,7 @@ oomsight_status oomsight_matrix_render(const oomsight_matrix *matrix, const ooms
     case OOMSIGHT_FORMAT_JUNIT: oos_report_matrix_junit(&text, matrix->sum); break;
     case OOMSIGHT_FORMAT_GITHUB:
     case OOMSIGHT_FORMAT_SARIF:
+    case OOMSIGHT_FORMAT_PATCH:
         return oos_fail(reterr, OOMSIGHT_UNSUPPORTED,
                         "a matrix is written as text, JSON, Markdown, HTML or JUnit");
     }

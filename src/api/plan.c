@@ -101,6 +101,7 @@ oomsight_status oomsight_plan_render(const oomsight_plan *plan, const oomsight_r
     case OOMSIGHT_FORMAT_GITHUB:
     case OOMSIGHT_FORMAT_SARIF:
     case OOMSIGHT_FORMAT_JUNIT:
+    case OOMSIGHT_FORMAT_PATCH:
         return oos_fail(reterr, OOMSIGHT_UNSUPPORTED, "plans are written as text, JSON, Markdown or HTML");
     }
     return OOS_WHOLE_TEXT(params, &text, ret_text);

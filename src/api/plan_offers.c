@@ -35,6 +35,21 @@ const char *oos_offers_command(oomsight_plan *plan, const oos_plan_ask *ask, con
     return copy;
 }
 
+/* In a file its words can be changed, if they are those that were read. */
+static void edited_form(oomsight_plan *plan, const oos_plan_ask *ask)
+{
+    const oomsight_plan_params *params = ask->params;
+    const oos_fix *fix = plan->plan.help.fixes;
+    bool same = plan->plan.help.fix_count && !fix->release && !params->environment_count &&
+                ask->word_count == params->command_count;
+    for (size_t i = 0; same && i < ask->word_count; i++)
+        same = strcmp(ask->words[i], params->command[i]) == 0;
+    if (same)
+        plan->edited = oos_serve_edited(plan->arena, ask->words, ask->word_count, &plan->serve, fix->change,
+                                        fix->change_count, fix->leave_out, fix->leave_out_count, fix->model,
+                                        &plan->edited_count);
+}
+
 static oomsight_status flags_form(oomsight_plan *plan, const oos_plan_ask *ask, oos_fix *fixes,
                                   oomsight_error *reterr)
 {
@@ -48,6 +63,7 @@ static oomsight_status flags_form(oomsight_plan *plan, const oos_plan_ask *ask, 
         if (!plan->fix_flags[i] || !fixes[i].command)
             return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for the flags");
     }
+    edited_form(plan, ask);
     return OOMSIGHT_OK;
 }
 

@@ -137,6 +137,7 @@ oomsight_status oomsight_replay_render(const oomsight_replay *replay, const ooms
     case OOMSIGHT_FORMAT_GITHUB:
     case OOMSIGHT_FORMAT_SARIF:
     case OOMSIGHT_FORMAT_JUNIT:
+    case OOMSIGHT_FORMAT_PATCH:
         status = oos_fail(reterr, OOMSIGHT_UNSUPPORTED, "replay is not written for GitHub or as SARIF");
         break;
     case OOMSIGHT_FORMAT_HTML: status = oos_replay_html(replay->analysis, params, &text, reterr); break;

@@ -37,6 +37,7 @@ typedef struct oos_found {
         *shown; /* for people: without secrets, and without variables that the engine does not read */
     size_t shown_count;
     size_t count;
+    const uint32_t *lines;      /* on which each of the words begins, nearly */
     uint32_t line;              /* of the word that names the engine */
     const char *kind;           /* "shell script", "Dockerfile", "systemd unit", "container", "Helm values" */
     const char *name;           /* of the service, container or model; NULL */
@@ -55,6 +56,32 @@ typedef struct oos_found {
         shares; /* commands of one file with the same number run beside each other on one machine; 0: alone */
     uint64_t host_limit_bytes; /* of the container's memory; 0: none is set */
 } oos_found;
+
+/* Commands of a text with other words, each read again out of the text as it then is (command/patch.c). */
+typedef struct oos_edited_word oos_edited_word;
+typedef struct oos_patch_line {
+    oos_view was, now; /* with the line's end */
+    uint32_t number;   /* of the text as it was, from 1; 0: the line is new */
+    bool removed;
+} oos_patch_line;
+
+typedef struct oos_patch {
+    oos_arena *arena;
+    const char *path;
+    oos_patch_line *lines;
+    size_t count;
+    const oos_found *list; /* of the text as it is now */
+    size_t found_count;
+    uint64_t spent_bytes; /* by readings so far */
+    bool changed;
+} oos_patch;
+
+oomsight_status oos_patch_open(oos_arena *arena, const char *path, oos_view bytes, oos_patch *ret_patch,
+                               oomsight_error *reterr);
+
+/* The command at that place of the list; its words change to these. NULL: they do, and no other command does. Else why the text stays as it
+ * is. */
+const char *oos_patch_command(oos_patch *patch, size_t at, const oos_edited_word *words, size_t count);
 
 /* A part of the file that was not looked at. */
 typedef struct oos_found_skip {
@@ -519,6 +546,17 @@ bool oos_serve_is_plain(const char *word);
 const char *oos_serve_whole(oos_arena *arena, const char *const *words, size_t word_count, size_t from,
                             const oos_serve *serve, const char *const *change, size_t change_count,
                             const char *const *without, size_t without_count);
+
+/* The same as words: each with its place in the command as it is, those that are new with SIZE_MAX and behind the others. A value is put
+ * in the place of the one that was given; `model` NULL: as it is. NULL: it cannot be said so, or there is no memory. */
+struct oos_edited_word {
+    const char *word;
+    size_t from;
+};
+const oos_edited_word *oos_serve_edited(oos_arena *arena, const char *const *words, size_t word_count,
+                                        const oos_serve *serve, const char *const *change,
+                                        size_t change_count, const char *const *without, size_t without_count,
+                                        const char *model, size_t *ret_count);
 
 /* The words with another model in the place of the command's own. NULL: it does not stand among them, or there is no memory. */
 const char *const *oos_serve_with_model(oos_arena *arena, const char *const *words, size_t word_count,

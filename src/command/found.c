@@ -289,6 +289,7 @@ bool oos_finder_keep(oos_finder *finder, const oos_word_list *whole, oos_found f
         if (is_of_helm(whole->list[i])) return finder->templates = true;
     found.words = whole->list;
     found.count = whole->count;
+    found.lines = whole->lines;
     found.shown = oos_command_shown(finder->arena, whole->list, whole->count, &found.shown_count);
     if (!found.shown) finder->failed = true;
     oos_found *place = found.shown ? found_next(finder, found.line) : NULL;

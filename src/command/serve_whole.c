@@ -144,6 +144,64 @@ static const char *shell_command(oos_arena *arena, const char *const *words, siz
     return copy;
 }
 
+/* The one flag that was given with a value and is given anew with `value`: the word that has it. SIZE_MAX: there is none. */
+static size_t value_place(const edit *e, const char *flag, size_t entry)
+{
+    size_t place = SIZE_MAX, seen = 0;
+    for (size_t i = 0; i < e->serve->flag_count; i++) {
+        const oos_given_flag *given = &e->serve->flags[i];
+        if (!same_flag(given->name, flag)) continue;
+        if (seen++ || !given->value || given->first_word < e->serve->words.from_config) return SIZE_MAX;
+        size_t const first = given->first_word - e->serve->words.from_config + entry;
+        if (given->word_count == 1 || given->word_count == 2) place = first + given->word_count - 1;
+    }
+    return place;
+}
+
+static const char *valued(oos_arena *arena, const char *word, const char *value)
+{
+    const char *equals = word[0] == '-' ? strchr(word, '=') : NULL;
+    return equals ? oos_arena_format(arena, "%.*s=%s", (int)(equals - word), word, value) : value;
+}
+
+const oos_edited_word *oos_serve_edited(oos_arena *arena, const char *const *words, size_t word_count,
+                                        const oos_serve *serve, const char *const *change,
+                                        size_t change_count, const char *const *without, size_t without_count,
+                                        const char *model, size_t *ret_count)
+{
+    edit const e = {serve, change, change_count, without, without_count};
+    const oos_serve_words *read = &serve->words;
+    size_t const own = read->count - read->from_config, entry = word_count > own ? word_count - own : 0;
+    const char *const *named = model ? oos_serve_with_model(arena, words, word_count, serve, model) : words;
+    oos_edited_word *list = OOS_NEW_ARRAY(arena, oos_edited_word, word_count + change_count + 1);
+    bool *done = OOS_NEW_ARRAY(arena, bool, change_count + 1),
+         *kept = OOS_NEW_ARRAY(arena, bool, word_count + 1);
+    const char **now = OOS_NEW_ARRAY(arena, const char *, word_count + 1);
+    size_t count = 0;
+    if (!read->count || !named || !list || !done || !kept || !now) return NULL;
+    for (size_t i = 0; i < word_count; i++) {
+        now[i] = named[i];
+        kept[i] = i < entry || !word_is_gone(&e, i - entry + read->from_config);
+    }
+    for (size_t i = 0; i < change_count; i++) {
+        if (is_assignment(change[i])) return NULL;
+        bool const value = i + 1 < change_count && strncmp(change[i + 1], "--", 2) != 0;
+        size_t const place = change[i][0] == '-' && value ? value_place(&e, change[i], entry) : SIZE_MAX;
+        if (place >= word_count) continue;
+        now[place] = valued(arena, words[place], change[i + 1]);
+        if (!now[place]) return NULL;
+        kept[place] = done[i] = done[i + 1] = true;
+        if (words[place][0] != '-' || !strchr(words[place], '=')) kept[place - 1] = true;
+    }
+    for (size_t i = 0; i < word_count; i++)
+        if (kept[i]) list[count++] = (oos_edited_word){now[i], i};
+    for (size_t i = 0; i < change_count; i++)
+        if (!done[i]) list[count++] = (oos_edited_word){change[i], SIZE_MAX};
+    oos_assert(count <= word_count + change_count);
+    *ret_count = count;
+    return list;
+}
+
 /* ---- Python --------------------------------------------------------------------------------------------------------- */
 
 static bool is_number(const char *value)

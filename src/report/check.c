@@ -142,7 +142,7 @@ static void put_finding(const oos_style *style, const oos_checked *checked, bool
         oos_report_sentence(style, 4, "", plan->why);
     if (plan && level != OOS_LEVEL_OK && plan->best_command) {
         oos_style_put(style, "    helps: ");
-        oos_style_word(style, plan->best_flags && *plan->best_flags ? plan->best_flags : plan->best_command);
+        oos_style_word(style, plan->best_command);
         oos_text_put(style->text, "\n");
     }
 }

@@ -100,6 +100,7 @@ static void put_advice(oos_json_writer *w, const char *key, const oos_advice *li
         oos_json_field_str(w, "why", list[i].why.en);
         if (list[i].cost.en) oos_json_field_str(w, "gives_up", list[i].cost.en);
         oos_json_field_str(w, "evidence", list[i].evidence);
+        if (list[i].command) oos_json_field_str(w, "command", list[i].command);
         oos_json_end_object(w);
     }
     oos_json_end_array(w);

@@ -237,14 +237,17 @@ static void put_ledger(const oos_style *style, const oos_incident *incident)
 }
 
 /* One fix: what to change, why, and its trade-off. */
-static void put_fix(const oos_style *style, const oos_advice *fix)
+static void put_fix(const oos_style *style, const oos_advice *fix, bool first)
 {
     oos_text change = {0}, line = {0};
     const char *why = style->chinese ? fix->why.zh : fix->why.en,
                *cost = style->chinese ? fix->cost.zh : fix->cost.en;
     oos_report_advice_change(fix, &change);
     if (style->color) oos_text_put(style->text, "\033[32m");
-    oos_style_paragraph(style, 2, change.ptr ? change.ptr : "");
+    if (first && fix->command)
+        oos_report_command(style, 2, fix->command);
+    else
+        oos_style_paragraph(style, 2, change.ptr ? change.ptr : "");
     if (style->color) oos_text_put(style->text, "\033[0m");
     oos_text_put(&line, why);
     if (cost) oos_text_printf(&line, style->chinese ? "；代价：%s" : ". Trade-off: %s.", cost);
@@ -267,7 +270,7 @@ static void put_fixes(oos_screen *screen, const oos_style *style, const oos_inci
             oos_style_ink(&part, OOS_INK_BOLD,
                           incident->is_oom ? "\nWhat to change\n"
                                            : "\nWhat to change, if memory is the reason\n");
-        put_fix(&part, &incident->fixes[i]);
+        put_fix(&part, &incident->fixes[i], shown == 1);
     }
 }
 

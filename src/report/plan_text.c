@@ -328,6 +328,11 @@ static void put_wrapped(const oos_style *style, unsigned indent, oos_view words)
     oos_text_put(style->text, "\n");
 }
 
+void oos_report_command(const oos_style *style, unsigned indent, const char *command)
+{
+    put_wrapped(style, indent, oos_view_of(command));
+}
+
 static void put_command(const oos_style *style, const oos_fix *fix)
 {
     oos_text flags = {0};

@@ -169,16 +169,19 @@ typedef struct oos_checked_plan {
     oos_u64 tried_bytes;
     const char *device, *engine, *engine_version;
     uint64_t total_bytes;
-    uint64_t ranks;           /* devices that it takes */
-    uint64_t held_bytes;      /* of one of them, once it serves, with what others hold */
-    const char *best_flags;   /* NULL: none found */
-    const char *best_command; /* NULL: none found */
+    uint64_t ranks;                       /* devices that it takes */
+    uint64_t held_bytes;                  /* of one of them, once it serves, with what others hold */
+    const char *best_flags;               /* NULL: none found */
+    const char *best_command;             /* NULL: none found */
+    const struct oos_edited_word *edited; /* ... as words of the file; NULL: it cannot be said so */
+    size_t edited_count;
 } oos_checked_plan;
 
 /* One command and what became of it. */
 typedef struct oos_checked {
     const char *path;
     const oos_found *found;
+    size_t at;                    /* among the commands of its file */
     const oos_checked_plan *plan; /* NULL: not planned */
     const char *problem;          /* why not */
     const char *engine, *model;   /* names; the model may be NULL: not told */
@@ -203,6 +206,11 @@ typedef struct oos_check_page {
 
 void oos_report_check_text(oos_text *text, const oos_check_page *page, const oomsight_render_params *params);
 void oos_report_check_json(oos_text *text, const oos_check_page *page);
+
+/* A file as a patch of it, for `patch -p0`, below what is said of its commands: lines that begin with `#`. `why`: for each of them why the
+ * file stays as it is, NULL: it changes. */
+void oos_report_check_patch(oos_text *text, const oos_patch *patch, const oos_checked *list,
+                            const char *const *why, size_t count);
 void oos_report_check_github(oos_text *text, const oos_check_page *page);
 void oos_report_check_sarif(oos_text *text, const oos_check_page *page);
 
@@ -287,6 +295,8 @@ bool oos_report_is_unfinished(
     const oos_incident *incident); /* it ends in a stage of the start, and nothing failed */
 bool oos_report_is_unread(const oos_incident *incident); /* one of the last three */
 const char *oos_report_incident_title(const oos_explain_page *page, const oos_incident *incident);
+/* A whole command in lines that a shell takes together. */
+void oos_report_command(const oos_style *style, unsigned indent, const char *command);
 /* Flags, quoted for a shell. */
 void oos_report_advice_change(const oos_advice *advice, oos_text *text);
 /* What plan computed for this very model and device names what the advice says not to help. */

@@ -48,7 +48,7 @@ class InternalError(OomsightError, RuntimeError):
 ERRORS: Dict[int, Type[OomsightError]] = {1: InternalError, 2: InputError, 3: InputError, 4: InputNotFoundError, 5: InputError,
                                           6: UnsupportedError, 7: UsageError, 8: HubError, 9: InternalError}
 VERDICTS = ("fits", "tight", "fails", "refused", "unknown")
-FORMATS = {"text": 0, "json": 1, "md": 2, "html": 3, "github": 4, "sarif": 5}
+FORMATS = {"text": 0, "json": 1, "md": 2, "html": 3, "github": 4, "sarif": 5, "junit": 6, "patch": 7}
 
 
 class CError(ctypes.Structure):

@@ -412,6 +412,10 @@ class Check(_Report):
         """For code scanning and editors."""
         return self._handle.render("sarif")
 
+    def patch(self) -> str:
+        """Unified diffs of the files with the suggested flags, for `patch -p0`."""
+        return self._handle.render("patch")
+
     def __bool__(self) -> bool:
         return self.failing == 0 and self.unplanned == 0
 
