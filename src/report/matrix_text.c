@@ -4,7 +4,7 @@
 
 #include <stdio.h>
 
-enum { ROWS_MAX = 60, PAIRS_MAX = 40, PROBLEMS_MAX = 8, LABEL_MAX = 44 };
+enum { ROWS_MAX = 60, PAIRS_MAX = 40, PROBLEMS_MAX = 8, COMMANDS_MAX = 24, LABEL_MAX = 44 };
 
 static void count_text(char *ret_text, size_t capacity, uint64_t number)
 {
@@ -382,6 +382,44 @@ static void put_problems(const oos_style *style, const oos_matrix_sum *sum)
     }
 }
 
+static bool has_command(const oos_matrix_cell *cell)
+{
+    return cell->command && *cell->command && !cell->starts;
+}
+
+/* Under the first point that fails the command with which it starts; where the others of its column say the same it stands once. */
+static void put_commands(const oos_style *style, const oos_matrix_sum *sum)
+{
+    size_t const count = sum->row_count * sum->column_count * sum->version_count;
+    const char *told[COMMANDS_MAX];
+    unsigned told_count = 0;
+    size_t left = 0;
+    line at, other;
+    size_t version, other_version;
+    for (size_t i = 0; i < count; i++) {
+        const oos_matrix_cell *cell = cell_of(sum, i, &at, &version);
+        bool known = !has_command(cell);
+        for (unsigned k = 0; k < told_count && !known; k++) known = strcmp(told[k], cell->command) == 0;
+        if (known) continue;
+        left += told_count == COMMANDS_MAX;
+        if (told_count == COMMANDS_MAX) continue;
+        size_t more = 0;
+        for (size_t k = i + 1; k < count; k++) {
+            const oos_matrix_cell *later = cell_of(sum, k, &other, &other_version);
+            more += has_command(later) && strcmp(later->command, cell->command) == 0;
+        }
+        oos_matrix_head const head = head_of(sum, &at);
+        char release[64];
+        if (!told_count) oos_style_put(style, "\n  what would start\n");
+        told[told_count++] = cell->command;
+        oos_style_put(style, "    %s on %s, %s, %s\n", head.model, head.gpu, head.flags,
+                      oos_engine_release(sum->file->version_labels[version], release, sizeof release));
+        if (more) oos_style_put(style, "    and %zu more with the same command\n", more);
+        oos_report_command(style, 8, cell->command);
+    }
+    if (left) oos_style_put(style, "    and %zu more, in JSON\n", left);
+}
+
 static void put_pairs(const oos_style *style, const oos_matrix_sum *sum)
 {
     static const struct {
@@ -429,6 +467,7 @@ void oos_report_matrix_text(oos_text *text, const oos_matrix_sum *sum, const oom
         put_pairs(&style, sum);
     else if (t->seen)
         put_table(&style, sum);
+    if (!sum->diff) put_commands(&style, sum);
     if (t->unreadable || t->unknown) put_problems(&style, sum);
 }
 

@@ -130,6 +130,9 @@ static bool put(oos_text *text, oos_view sentence, unsigned depth)
     if (depth > 0 && depth < NESTED_MAX && put_parts(text, sentence, ';', depth)) return true;
     const oos_phrase *phrase = depth < NESTED_MAX ? find(sentence, held) : NULL;
     if (!phrase) return depth < NESTED_MAX && put_list(text, sentence, depth);
+    for (size_t i = 0; depth > 0 && i < SLOTS_MAX; i++) /* of what holds such a list, too */
+        if (held[i].len && memmem(held[i].ptr, held[i].len, ", ", 2))
+            return put_parts(text, sentence, ',', depth) || (put_filled(text, phrase->zh, held, depth), true);
     put_filled(text, phrase->zh, held, depth);
     return true;
 }
