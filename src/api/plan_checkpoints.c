@@ -1,4 +1,5 @@
-/* Where the weights are too large: quantised checkpoints of the same model that are built in, each planned in its place. */
+/* Where the weights are too large: quantised checkpoints of the same model that are built in, each planned in its place. Where no PyTorch of
+ * the release has code for the GPU: these and the model itself with the newest release that has. */
 #include "api/api.h"
 #include "base/check.h"
 #include "base/file.h"
@@ -17,6 +18,8 @@ typedef struct look {
     oos_serve serve; /* without those flags */
     const char *without[WITHOUT_MAX];
     size_t without_count;
+    oos_version version; /* with which they are planned */
+    const char *release; /* its word, where it is another one; NULL: that of the plan */
 } look;
 
 typedef struct candidate {
@@ -26,6 +29,7 @@ typedef struct candidate {
     oos_plan plan;
     oos_fix fix; /* of what starts */
     bool starts, roomy, four_bits, emulated;
+    bool itself; /* no checkpoint, but the model of the command */
 } candidate;
 
 /* bitsandbytes is a package beside the engine, and SGLang loads it by a flag of its own: such a checkpoint is not named. */
@@ -62,8 +66,10 @@ static oomsight_status plan_one(look *l, candidate *c, oos_arena *scratch, oomsi
     l->serve.model = c->listed->id;
     start.model = &c->model;
     start.serve = &l->serve;
+    start.version = l->version;
+    if (l->release) start.beyond = 0; /* it is one of the book */
     OOS_TRY(plan->engine->plan(plan->arena, &start, plan->facts, &c->plan, reterr));
-    c->plan.engine_version = plan->plan.engine_version;
+    c->plan.engine_version = l->release ? l->release : plan->plan.engine_version;
     if (scratch)
         OOS_TRY(plan->engine->solve(plan->arena, scratch, &start, plan->facts, NULL, &c->plan, reterr));
     oos_fix *fixes = OOS_NEW_ARRAY(plan->arena, oos_fix, c->plan.help.fix_count + 1);
@@ -75,7 +81,7 @@ static oomsight_status plan_one(look *l, candidate *c, oos_arena *scratch, oomsi
     return OOMSIGHT_OK;
 }
 
-static void take_as_it_is(candidate *c)
+static void take_as_it_is(const look *l, candidate *c)
 {
     const oos_plan *p = &c->plan;
     bool const untold = p->answer.verdict == OOMSIGHT_VERDICT_UNKNOWN && weights_fit(p);
@@ -84,18 +90,22 @@ static void take_as_it_is(candidate *c)
     c->fix = (oos_fix){.verdict = p->answer.verdict,
                        .probability = p->answer.probability,
                        .phase = p->answer.phase,
-                       .kv_tokens = p->kv.tokens};
+                       .kv_tokens = p->kv.tokens,
+                       .release = l->release,
+                       .unmeasured = l->release && !l->doubts->measured};
     *(p->answer.verdict == OOMSIGHT_VERDICT_FITS ? &c->fix.certain_length : &c->fix.likely_length) =
         p->serving.length;
 }
 
 /* The first answer that neither asks for another release nor for much speed. */
-static void take_answer(candidate *c)
+static void take_answer(const look *l, candidate *c)
 {
     for (size_t i = 0; i < c->plan.help.answer_count && !c->starts; i++) {
         const oos_fix *fix = &c->plan.help.fixes[i];
         if (fix->release || fix->rung >= OOS_RUNG_ELSEWHERE) continue;
         c->fix = *fix;
+        c->fix.release = l->release;
+        c->fix.unmeasured = l->release && !l->doubts->measured;
         c->starts = true;
     }
 }
@@ -111,7 +121,7 @@ static const oos_lever_record *record_of(const look *l, const char *flag, const 
     const oos_ladder *ladder = l->plan->facts->ladder;
     for (size_t i = 0; i < ladder->count; i++) {
         const oos_lever_record *lever = &ladder->list[i];
-        if (!lever->flag || !oos_lever_here(lever, l->plan->start.version)) continue;
+        if (!lever->flag || !oos_lever_here(lever, l->version)) continue;
         bool const set = lever->move == OOS_MOVE_SET && lever->value;
         if (set && strcmp(lever->value, flag) == 0) return lever; /* the word that turns it off */
         if (strcmp(lever->flag, flag) == 0 && (!set || !value || strcmp(lever->value, value) == 0))
@@ -189,7 +199,7 @@ static oomsight_status solve_some(look *l, candidate *list, size_t count, oomsig
         if (!best) break;
         done[best - list] = true;
         status = plan_one(l, best, scratch, reterr);
-        take_answer(best);
+        take_answer(l, best);
         found = best->starts;
     }
     oos_arena_free(scratch);
@@ -207,7 +217,7 @@ static oomsight_status command_fill(look *l, candidate *c, oomsight_error *reter
         oos_serve_with_model(plan->arena, ask->words, ask->word_count, &plan->serve, c->listed->id);
     if (!words) return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for the command");
     OOS_TRY(oos_serve_read_as(plan->engine->dialect, plan->arena, words, ask->word_count, &plan->facts->flags,
-                              plan->start.version, &serve, &env, reterr));
+                              l->version, &serve, &env, reterr));
     size_t const more = c->fix.leave_out_count;
     const char **without = OOS_NEW_ARRAY(plan->arena, const char *, more + WITHOUT_MAX);
     if (!without) return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for the command");
@@ -231,7 +241,8 @@ static oomsight_status name_them(look *l, candidate *list, size_t count, oos_nee
     for (size_t i = 0; i < count; i++)
         list[i].roomy = list[i].fix.kv_tokens >= oos_min(list[i].plan.serving.length, USUAL_TOKENS);
     for (size_t i = 0; i < count; i++)
-        list[i].loss = oos_max(loss_of_checkpoint(l), loss_of(l, &list[i].plan, &list[i].fix));
+        list[i].loss =
+            oos_max(list[i].itself ? 0 : loss_of_checkpoint(l), loss_of(l, &list[i].plan, &list[i].fix));
     while (needs->checkpoint_count < OOS_NEED_CHECKPOINTS_MAX) {
         candidate *best = NULL;
         for (size_t i = 0; i < count; i++)
@@ -240,6 +251,7 @@ static oomsight_status name_them(look *l, candidate *list, size_t count, oos_nee
         best->starts = false; /* named */
         OOS_TRY(command_fill(l, best, reterr));
         if (!*ret_first) *ret_first = best;
+        if (best->itself) continue;
         needs->checkpoints[needs->checkpoint_count++] =
             (oos_need_checkpoint){best->listed->id, best->plan.sizes.weights.loaded_bytes, best->fix};
     }
@@ -264,14 +276,15 @@ static oomsight_status lead(const look *l, const candidate *first, oomsight_erro
     oos_plan_help *help = &plan->plan.help;
     if (first->fix.verdict == OOMSIGHT_VERDICT_UNKNOWN || first->loss >= loss_of_flags(l)) return OOMSIGHT_OK;
     oos_fix *fixes = OOS_NEW_ARRAY(plan->arena, oos_fix, help->fix_count + 2);
-    const oos_lever_record *lever = oos_ladder_find(plan->facts->ladder, "checkpoint");
+    const oos_lever_record *lever =
+        oos_ladder_find(plan->facts->ladder, first->itself ? "release" : "checkpoint");
     const char *cost = lever ? lever->cost.en : "another checkpoint";
     if (first->fix.gives_up) cost = oos_arena_format(plan->arena, "%s; %s", cost, first->fix.gives_up);
     if (!fixes || !cost) return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for the fixes");
     fixes[0] = first->fix;
-    fixes[0].name = "checkpoint";
-    fixes[0].model = first->listed->id;
-    fixes[0].rung = OOS_RUNG_ELSEWHERE;
+    fixes[0].name = first->itself ? "least_change" : "checkpoint";
+    if (!first->itself) fixes[0].model = first->listed->id;
+    if (!first->itself) fixes[0].rung = OOS_RUNG_ELSEWHERE;
     fixes[0].gives_up = cost;
     if (!fixes[0].keeps) fixes[0].keeps = "everything else";
     for (size_t i = 0; i < help->fix_count; i++) fixes[i + 1] = help->fixes[i];
@@ -286,11 +299,40 @@ static oomsight_status lead(const look *l, const candidate *first, oomsight_erro
 static bool is_asked(const look *l)
 {
     const oos_plan *p = &l->plan->plan;
+    if (p->no_code) return l->release;
     if (p->answer.verdict == OOMSIGHT_VERDICT_FITS || p->answer.verdict == OOMSIGHT_VERDICT_UNKNOWN ||
-        oos_plan_likely(p) || p->no_code)
+        oos_plan_likely(p))
         return false;
     return p->help.needs ||
            (p->help.answer_count ? loss_of_flags(l) > loss_of_checkpoint(l) : !weights_fit(p));
+}
+
+/* The newest release whose PyTorch has code for the GPU, with the command as it reads it. *ret_release NULL: there is none. */
+static oomsight_status release_find(look *l, oos_doubt_facts *doubts, oomsight_error *reterr)
+{
+    oomsight_plan *plan = l->plan;
+    const oos_version *versions;
+    const oos_rule_book *book = plan->facts->rules;
+    size_t i = plan->engine->torch_minor ? oos_rule_book_versions(book, &versions) : 0;
+    for (; i > 0; i--) {
+        uint64_t const minor = plan->engine->torch_minor(book, versions[i - 1]);
+        oos_torch_support const support =
+            oos_torch_supports(oos_torch_find(&plan->facts->torch, minor), plan->start.device.capability);
+        if (support == OOS_TORCH_WHEEL) break;
+    }
+    if (i == 0 || versions[i - 1] == plan->start.version) return OOMSIGHT_OK;
+    oos_engine_env env;
+    char word[32];
+    oos_version_print(versions[i - 1], word, sizeof word);
+    l->version = versions[i - 1];
+    l->release = oos_arena_copy(plan->arena, oos_view_of(word));
+    if (!l->release) return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for the release");
+    doubts->release = l->release;
+    doubts->measured = oos_rule_book_measured(book, l->version);
+    doubts->newer = NULL;
+    doubts->serve = &l->serve;
+    return oos_serve_read_as(plan->engine->dialect, plan->arena, l->ask->words, l->ask->word_count,
+                             &plan->facts->flags, l->version, &l->serve, &env, reterr);
 }
 
 oomsight_status oos_ask_checkpoints(oomsight_plan *plan, const oos_plan_ask *ask,
@@ -299,11 +341,14 @@ oomsight_status oos_ask_checkpoints(oomsight_plan *plan, const oos_plan_ask *ask
     const char *id = plan->serve.model;
     const oos_listed *listed;
     size_t listed_count, count = 0;
-    look l = {.plan = plan, .ask = ask, .doubts = doubts, .serve = plan->serve};
+    oos_doubt_facts there = *doubts;
+    look l = {
+        .plan = plan, .ask = ask, .doubts = &there, .serve = plan->serve, .version = plan->start.version};
+    if (plan->plan.no_code) OOS_TRY(release_find(&l, &there, reterr));
     if (!is_asked(&l) || !id || !strchr(id, '/') || oos_file_exists(id) ||
         oos_catalogue_checkpoints(plan->arena, ask->params->data->dir, id, &listed, &listed_count, NULL) !=
             OOMSIGHT_OK ||
-        listed_count == 0 ||
+        (listed_count == 0 && !l.release) ||
         !oos_serve_with_model(plan->arena, ask->words, ask->word_count, &plan->serve, id))
         return OOMSIGHT_OK;
     for (size_t i = 0; i < WITHOUT_MAX; i++) {
@@ -312,20 +357,23 @@ oomsight_status oos_ask_checkpoints(oomsight_plan *plan, const oos_plan_ask *ask
         l.without[l.without_count++] = flag;
         if (!oos_serve_leave_out(plan->arena, &l.serve, flag)) return OOMSIGHT_OK;
     }
-    candidate *list = OOS_NEW_ARRAY(plan->arena, candidate, listed_count);
+    candidate *list = OOS_NEW_ARRAY(plan->arena, candidate, listed_count + 1);
     oos_needs *needs = OOS_NEW(plan->arena, oos_needs);
     if (!list || !needs) return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for the checkpoints");
     bool found = false;
-    for (size_t i = 0; i < listed_count; i++) {
+    oos_listed const own = {.id = id};
+    for (size_t i = 0; i < listed_count + (l.release ? 1 : 0); i++) {
         candidate *c = &list[count];
-        *c = (candidate){.listed = &listed[i]};
-        if (oos_catalogue_open(plan->arena, ask->params->data->dir, &listed[i], l.serve.hf_overrides_json,
-                               &c->model, NULL) != OOMSIGHT_OK ||
+        bool const itself = i == listed_count;
+        *c = (candidate){.listed = itself ? &own : &listed[i], .itself = itself};
+        if (itself) c->model = *plan->start.model;
+        if ((!itself && oos_catalogue_open(plan->arena, ask->params->data->dir, &listed[i],
+                                           l.serve.hf_overrides_json, &c->model, NULL) != OOMSIGHT_OK) ||
             needs_package(&c->model) || plan_one(&l, c, NULL, NULL) != OOMSIGHT_OK)
             continue;
         c->four_bits = oos_model_in_four_bits(&c->model);
         c->emulated = is_emulated(&c->model, plan->start.device.capability);
-        take_as_it_is(c);
+        take_as_it_is(&l, c);
         found |= c->starts;
         count++;
     }

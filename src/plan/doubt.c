@@ -310,8 +310,16 @@ void oos_doubts_apply(oos_plan *plan, oos_fix *fixes)
 {
     bool const open =
         plan->answer.verdict == OOMSIGHT_VERDICT_FITS || plan->answer.verdict == OOMSIGHT_VERDICT_TIGHT;
-    if (plan->no_code)
-        plan->help.fix_count = plan->help.answer_count = 0; /* no flag brings code for the GPU */
+    if (plan->no_code) { /* no flag brings code for the GPU, only another release */
+        size_t kept = 0, answers = 0;
+        for (size_t i = 0; i < plan->help.fix_count; i++) {
+            if (!fixes[i].release) continue;
+            answers += i < plan->help.answer_count;
+            fixes[kept++] = fixes[i];
+        }
+        plan->help.fix_count = kept;
+        plan->help.answer_count = answers;
+    }
     for (size_t i = 0; i < plan->help.fix_count; i++) {
         if (!doubted(plan, &fixes[i])) continue;
         if (plan->unseen && fixes[i].verdict == OOMSIGHT_VERDICT_FITS) fixes[i].phase = OOS_PHASE_KV_SIZING;

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Suggestions as patches of the files they are for: patches.py BINARY
+"""Suggestions as patches of the files they are for: patches.py BINARY [FOLDER...]
 
-Every manifest (tests/fixtures/deploy, and ../shared/users/manifests where it lies next to the checkout) is checked with --format patch on several GPUs, and the
+Every manifest (tests/fixtures/deploy, and the folders that are given) is checked with --format patch on several GPUs, and the
 real `patch -p0` applies what is printed, without fuzz. Then the commands that changed start and all others are as they were. Files of
 strangers follow: names and contents that would break a patch, give commands to a shell or a terminal, or show a secret. Exit 77 without
 `patch`."""
@@ -143,9 +143,9 @@ def main():
     if not shutil.which("patch"):
         return 77
     judge = Judge(os.path.abspath(sys.argv[1]))
-    folders = [os.path.join(ROOT, "tests", "fixtures", "deploy"), os.path.join(ROOT, "..", "shared", "users", "manifests")]
+    folders = [os.path.join(ROOT, "tests", "fixtures", "deploy"), *map(os.path.normpath, sys.argv[2:])]
     strangers(judge)
-    manifests(judge, [folder for folder in folders if os.path.isdir(folder)])
+    manifests(judge, folders)
     print("%d suggestions for commands in files: %d patched, %d left with a reason; %d broken" % (judge.seen, judge.changed, judge.kept, judge.failed))
     return 1 if judge.failed or not judge.changed else 0
 

@@ -55,15 +55,13 @@ static void add_graphs(oos_levers *levers, const oos_search *s, const oos_stage 
     if (stage->eager && oos_may_go_eager(s)) add(levers, OOS_LEVER_GRAPHS, OOS_EAGER);
 }
 
-/* GPUs that are there and idle: the first cut over all of them that the engine takes. Written as 100 x TP + PP. */
-static uint64_t idle_cut(oos_search *s)
+/* The first cut over so many GPUs that the engine takes, tensors before stages. Written as 100 x TP + PP; 0: there is none. */
+static uint64_t cut_over(oos_search *s, uint64_t count)
 {
     const oos_setup *setup = vllm_setup(s->plan);
-    uint64_t const count = setup->device.count, used = setup->tp * setup->pp * setup->dp;
-    if (count <= used || count > 64 || setup->dp > 1) return 0;
     for (uint64_t pp = setup->pp; pp <= count; pp *= 2) {
         uint64_t const tp = count / pp;
-        if (tp * pp <= used || tp < setup->tp) break;
+        if (tp * pp < count || tp < setup->tp) break;
         oos_trial t = oos_trial_start(s);
         t.serve.tensor_parallel_size = oos_u64_of(tp);
         t.serve.pipeline_parallel_size = oos_u64_of(pp);
@@ -73,6 +71,18 @@ static uint64_t idle_cut(oos_search *s)
         return 100 * tp + pp;
     }
     return 0;
+}
+
+/* GPUs that are there and idle: twice what is used, and twice that, as far as there are; the most of them. Five divide no usual model. */
+static uint64_t idle_cut(oos_search *s)
+{
+    const oos_setup *setup = vllm_setup(s->plan);
+    uint64_t const used = setup->tp * setup->pp * setup->dp;
+    uint64_t count = used, cut = 0;
+    if (setup->device.count > 64 || setup->dp > 1) return 0;
+    while (count * 2 <= setup->device.count) count *= 2;
+    for (; count > used && !cut; count /= 2) cut = cut_over(s, count);
+    return cut;
 }
 
 /* How many images and videos one request may have was not said. */
