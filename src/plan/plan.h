@@ -119,8 +119,10 @@ typedef struct oos_fix {
     const char *name;    /* "least_change", ...; NULL: no answer */
     const char *model;   /* a checkpoint in the place of the command's; NULL: that one */
     uint64_t likely_length, certain_length; /* of an answer: the longest requests with these flags; 0: none */
-    uint64_t requests, request_tokens;      /* of an answer: how many at once, of that length */
-    const char *command;                    /* the whole command, quoted for a shell; NULL: not formed */
+    uint64_t
+        middle_length; /* ... where a certain start costs much: with flags that are enough by the middle estimate; 0: not much */
+    uint64_t requests, request_tokens; /* of an answer: how many at once, of that length */
+    const char *command;               /* the whole command, quoted for a shell; NULL: not formed */
 } oos_fix;
 
 /* Before what the engine would print. A log that holds a report is not taken for a failure by it. */

@@ -574,6 +574,17 @@ static bool reach(oos_search *s, const oos_stage *stage, oos_levers *levers)
     return starts(s, levers);
 }
 
+/* What it costs that the unfavourable end of the ranges decides: a request longer by a quarter and more. */
+static void price_of_safety(oos_search *s, oos_levers *levers, const oos_answer *least, oos_fix *fix)
+{
+    oos_levers same = *levers;
+    if (s->tight_too || s->table->by_tokens || least->length >= levers->most) return;
+    s->tight_too = true;
+    oos_answer middle = least_change(s, &same);
+    s->tight_too = false;
+    if (middle.found && middle.length > least->length + least->length / 4) fix->middle_length = middle.length;
+}
+
 /* *ret_done: further down nothing is looked for. */
 static bool answer_stage(oos_search *s, oos_levers *levers, bool *ret_done, bool *ret_last)
 {
@@ -582,7 +593,9 @@ static bool answer_stage(oos_search *s, oos_levers *levers, bool *ret_done, bool
     *ret_done = least.found || !table->first_of_size; /* what needs no flag here may need one there */
     *ret_last = levers->stage.last && (table->eager == OOS_LEVERS_MAX || least.point.at[table->eager]);
     if (!least.found) return true;
+    size_t const before = s->count;
     if (!offer(s, levers, &least)) return false;
+    if (s->count > before) price_of_safety(s, levers, &least, &s->fixes[before]);
     if (s->facts->flags_alone) return true;
     return table->by_tokens ? offer_more(s, levers) : offer_both(s, levers, &least);
 }

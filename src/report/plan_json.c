@@ -191,6 +191,7 @@ static void put_answer(oos_json_writer *w, const oos_fix *fix)
     oos_json_field_object(w, "max_model_len");
     oos_json_field_known(w, "likely", (oos_u64){fix->likely_length != 0, fix->likely_length});
     oos_json_field_known(w, "certain", (oos_u64){fix->certain_length != 0, fix->certain_length});
+    oos_json_field_known(w, "middle", (oos_u64){fix->middle_length != 0, fix->middle_length});
     oos_json_end_object(w);
     oos_json_field_known(w, "requests", (oos_u64){fix->request_tokens != 0, fix->requests});
     oos_json_field_known(w, "request_tokens", (oos_u64){fix->request_tokens != 0, fix->request_tokens});

@@ -356,6 +356,18 @@ static void put_cost(const oos_style *style, unsigned indent, const char *before
     oos_text_free(&line);
 }
 
+/* What it costs to be certain. */
+static void put_safety(const oos_style *style, const oos_fix *fix)
+{
+    char certain[40], middle[40], line[160];
+    if (!fix->middle_length || fix->middle_length <= fix->certain_length) return;
+    oos_style_count(certain, sizeof certain, fix->certain_length);
+    oos_style_count(middle, sizeof middle, fix->middle_length);
+    oos_format(line, sizeof line, "Longest request: %s tokens by the middle estimate, %s for certain.",
+               middle, certain);
+    oos_style_paragraph(style, 2, line);
+}
+
 /* A value of the first answer that the engine can also choose by itself. */
 static void put_auto(const oos_style *style, const oos_plan *plan)
 {
@@ -514,6 +526,7 @@ void oos_report_first_answer(const oos_style *style, const oos_plan *plan)
     put_title(style, &plan->help.fixes[0], true, false);
     put_command(style, &plan->help.fixes[0]);
     put_cost(style, 2, "", &plan->help.fixes[0]);
+    put_safety(style, &plan->help.fixes[0]);
 }
 
 static void put_advice(oos_screen *screen, const oos_style *style, const oos_plan *plan, bool verbose)
