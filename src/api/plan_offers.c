@@ -120,8 +120,21 @@ static void answer_of_choices(oos_plan *plan)
     plan->doubt_count = 0;
 }
 
-static oomsight_status offers_settle(oomsight_plan *plan, const oos_gpus *gpus, oomsight_error *reterr)
+/* The whole command for each GPU; of a refused one the corrections are in the flags alone. */
+static oomsight_status needs_form(oomsight_plan *plan, const oos_plan_ask *ask, oos_needs *needs,
+                                  oomsight_error *reterr)
 {
+    for (size_t i = 0; !plan->plan.refusal.sentence && i < needs->gpu_count; i++) {
+        oos_fix const fix = {.change = needs->gpus[i].flags, .change_count = needs->gpus[i].flag_count};
+        needs->gpus[i].command = oos_offers_command(plan, ask, ask->words, &plan->serve, &fix);
+        if (!needs->gpus[i].command) return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for the needs");
+    }
+    return OOMSIGHT_OK;
+}
+
+static oomsight_status offers_settle(oomsight_plan *plan, const oos_plan_ask *ask, oomsight_error *reterr)
+{
+    const oos_gpus *gpus = &ask->params->data->gpus;
     oos_plan *p = &plan->plan;
     if (p->help.choices) {
         oos_need_gpu *list = OOS_NEW_ARRAY(plan->arena, oos_need_gpu, p->help.choice_count + 1);
@@ -137,6 +150,7 @@ static oomsight_status offers_settle(oomsight_plan *plan, const oos_gpus *gpus, 
         *needs = *p->help.needs;
         needs->gpu_count = runnable(plan, gpus, needs->gpus, needs->gpu_count);
         p->help.needs = needs;
+        return needs_form(plan, ask, needs, reterr);
     }
     return OOMSIGHT_OK;
 }
@@ -155,7 +169,7 @@ oomsight_status oos_ask_offers(oomsight_plan *plan, const oos_plan_ask *ask, oom
         .newer = ask->newer,
     };
     OOS_TRY(oos_doubts_find(plan->arena, &facts, &plan->plan, reterr));
-    OOS_TRY(offers_settle(plan, &ask->params->data->gpus, reterr));
+    OOS_TRY(offers_settle(plan, ask, reterr));
     if (!ask->params->skip_fixes && !oos_ask_is_every_gpu(ask))
         OOS_TRY(oos_ask_checkpoints(plan, ask, &facts, reterr));
     oos_fix *fixes = OOS_NEW_ARRAY(plan->arena, oos_fix, plan->plan.help.fix_count + 1);

@@ -137,6 +137,7 @@ typedef struct oos_need_gpu {
     size_t flag_count;
     uint64_t kv_tokens;
     uint64_t memory_bytes; /* of one card, all of it */
+    const char *command;   /* the whole command with these flags; NULL: not formed */
     oomsight_verdict verdict;
     double probability; /* of starting */
 } oos_need_gpu;

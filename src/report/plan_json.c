@@ -247,6 +247,7 @@ static void put_needs(oos_json_writer *w, const oos_plan *plan)
         oos_json_field_str(w, "gpu", need->gpu);
         oos_json_field_u64(w, "count", need->count);
         put_words(w, "flags", need->flags, need->flag_count);
+        if (need->command) oos_json_field_str(w, "command", need->command);
         oos_json_field_known(w, "kv_tokens",
                              (oos_u64){need->verdict != OOMSIGHT_VERDICT_UNKNOWN, need->kv_tokens});
         oos_json_end_object(w);

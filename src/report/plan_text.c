@@ -484,11 +484,12 @@ static void put_needs(const oos_style *style, const oos_plan *plan)
         const oos_need_gpu *need = &needs->gpus[i];
         oos_text line = {0};
         oos_text_printf(&line, "%llu x %s", (unsigned long long)need->count, need->gpu);
-        for (size_t k = 0; k < need->flag_count; k++)
+        for (size_t k = 0; !need->command && k < need->flag_count; k++)
             oos_text_printf(&line, "%s%s", k ? " " : ": ", need->flags[k]);
         if (!line.failed) oos_style_quote(style, 4, line.ptr);
         style->text->failed |= line.failed;
         oos_text_free(&line);
+        if (need->flag_count && need->command) oos_report_command(style, 8, need->command);
     }
 }
 
