@@ -148,6 +148,7 @@ typedef struct oos_vision {
     uint64_t
         one_hot_rows; /* of the table of positions, where they are looked up by a one-hot matrix; 0: not so */
     uint64_t image_pixels, video_pixels; /* at most, by the processor's files; 0: none says */
+    uint64_t image_tiles, image_tokens;  /* the same, of processors that count those */
 } oos_vision;
 
 /* What the code of a class does that its layers do not tell (data/models, "code"). All zero: the usual. */
@@ -171,6 +172,8 @@ typedef struct oos_code {
     uint64_t video_claims; /* what that video claims of the budget for its time stamps; 0: its tokens */
     uint64_t frames, frame_tokens; /* of that video */
     uint64_t around;               /* words around an image */
+    uint64_t tiles;                /* of the largest image, and one of all of it beside them; 0: it is not cut */
+    bool by_edge;                  /* the processor's limit is the longer side of an image */
 } oos_code;
 
 typedef struct oos_rope {

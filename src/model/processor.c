@@ -1,5 +1,5 @@
-/* The processor's files of a model: the largest image and the largest video that it makes patches of, in pixels. Engines try their
- * encoders with these. */
+/* The processor's files of a model: the largest image and the largest video that it makes patches of, in pixels, tiles or tokens.
+ * Engines try their encoders with these. */
 #include "model/model.h"
 
 enum { UNIFIED, IMAGES, VIDEOS };
@@ -9,7 +9,8 @@ const char *const oos_processor_files[OOS_PROCESSOR_FILES] = {
     [VIDEOS] = "video_preprocessor_config.json",
 };
 
-/* `max_pixels` comes before size.longest_edge, as in the processors of Qwen. 0: neither is there. */
+/* `max_pixels` comes before size.longest_edge, as in the processors of Qwen; to those of Pixtral the latter is what its name says. 0:
+ * neither is there. */
 static uint64_t pixels_in(const json_t *processor)
 {
     uint64_t pixels = 0;
@@ -36,5 +37,7 @@ oomsight_status oos_processors_read(oos_arena *arena, const char *const paths[OO
     if (!videos) videos = roots[VIDEOS] ? roots[VIDEOS] : roots[IMAGES];
     model->vision.image_pixels = pixels_in(images);
     model->vision.video_pixels = pixels_in(videos);
+    (void)oos_json_u64(images, "max_patches", &model->vision.image_tiles);
+    (void)oos_json_u64(images, "max_image_tokens", &model->vision.image_tokens);
     return OOMSIGHT_OK;
 }

@@ -72,6 +72,7 @@ typedef struct oos_forward_media {
     oos_u64 images, videos, max_pixels; /* of a request; not known: the engine's own limit */
     uint64_t images_most;               /* that limit */
     bool cast, released;        /* pixels come in the model's type; they are gone when the decoder runs */
+    bool embeds_only;           /* words around an image claim nothing */
     bool widened;               /* outputs are padded to the encoder's budget */
     uint64_t rotation;          /* how queries and keys are turned: rows of a table in encoder.c */
     bool frames_together;       /* frames run as many as fit at once */

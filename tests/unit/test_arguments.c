@@ -417,9 +417,13 @@ static void gemma_4_is_given_a_batch_that_a_video_fits_in(void **state)
     fixture_init(&f, "0.24.0", 80);
     fixture_layers(&f, heads_of(OOS_MIXER_FULL, 32, 8, 128, 0), 24);
     f.model.architecture = "Gemma4ForConditionalGeneration";
+    f.model.multimodal = f.model.bidirectional_images = true;
     f.model.max_position = 131072;
     f.device.nvml_total_bytes = 24 * OOS_GIB;
     assert_int_equal(fixture_setup(&f)->max_num_batched_tokens, 2496);
+    f.model.bidirectional_images = false; /* E2B, E4B */
+    assert_int_equal(fixture_setup(&f)->max_num_batched_tokens, 2048);
+    f.model.bidirectional_images = true;
     f.model.architecture = "Gemma3ForConditionalGeneration";
     assert_int_equal(fixture_setup(&f)->max_num_batched_tokens, 2048);
     fixture_free(&f);

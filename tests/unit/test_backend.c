@@ -230,8 +230,12 @@ static void image_masks_need_triton_or_a_pair(void **state)
         fixture f;
         fixture_init(&f, cases[i].version, 90);
         fixture_layers(&f, heads_of(OOS_MIXER_FULL, 16, 8, cases[i].head, 0), 1);
-        f.model.bidirectional_images = true;
+        f.model.multimodal = f.model.bidirectional_images = true;
         assert_string_equal(choose(&f).name, cases[i].expected);
+        if (i == 2) { /* of text alone any will do */
+            f.model.multimodal = false;
+            assert_string_equal(choose(&f).name, "FLASH_ATTN");
+        }
         fixture_free(&f);
     }
 }
@@ -321,7 +325,7 @@ static void cell_ask(fixture *f, const cell *c, unsigned capability, const oos_r
     }
     f->device.capability = capability;
     f->model.sparse = sparse;
-    f->model.bidirectional_images = strstr(c->fields[7], "mm_prefix");
+    f->model.multimodal = f->model.bidirectional_images = strstr(c->fields[7], "mm_prefix");
     f->model.dtype = oos_dtype_find(c->fields[2]);
     f->model.attention_count = f->model.layer_count = 0;
     fixture_layers(f, attention, 1);

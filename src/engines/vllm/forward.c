@@ -206,6 +206,7 @@ static oos_forward_media media_of(const oos_setup *setup)
                                .images_most = oos_activation_first_engine(setup) ? 1 : 999,
                                .cast = rules->pixels_cast,
                                .released = setup->v2_runner,
+                               .embeds_only = rules->items_by_embeds,
                                .widened = rules->encoder_outputs_widened,
                                .rotation = rules->encoder_rotation,
                                .frames_together = rules->frames_in_chunks,

@@ -21,7 +21,7 @@ static const struct {
     WHOLE(video_claims),  WHOLE(frame_tokens_most), WHOLE(frames),       WHOLE(frame_tokens),
     WHOLE(around),        YES(drops_gate_up),       YES(output_gate),    YES(query_norm_fp32),
     YES(interleaved_gdn), YES(ungated_experts),     YES(frame_pairs),    YES(rotates),
-    YES(mlp_gated),       YES(learnt_positions),
+    YES(mlp_gated),       YES(learnt_positions),    WHOLE(tiles),        YES(by_edge),
 #undef WHOLE
 #undef YES
 };

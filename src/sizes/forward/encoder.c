@@ -80,10 +80,33 @@ static item larger_of(const oos_forward *step, uint64_t image)
     return claimed > image ? (item){claimed, video} : plain(image);
 }
 
+/* Llama 4 cuts an image into tiles, at most so many, and adds one of the whole image where they are several (Mllama4ProcessingInfo). Pixtral
+ * makes it as long as its limit and rounds up to whole tokens (Mistral3HFEncoderInfo). LFM2 VL takes the square that its limit has room for
+ * (get_image_size_with_most_features()). All other towers have the size of their config. */
+static uint64_t tokens_by_size(const oos_forward *step)
+{
+    const oos_vision *vision = &step->model->vision;
+    const oos_code *code = &step->model->code;
+    uint64_t const merge = oos_max(1, vision->merge);
+    if (vision->image_tokens) {
+        uint64_t const side = (uint64_t)sqrt((double)vision->image_tokens);
+        return oos_mul(side, side);
+    }
+    if (code->by_edge && vision->image_pixels && vision->patch) {
+        uint64_t const token = oos_mul(vision->patch, merge);
+        uint64_t const side = oos_add(vision->image_pixels, token - 1) / token;
+        return oos_mul(side, side);
+    }
+    uint64_t const side = vision->patch ? vision->image_size / vision->patch : 0;
+    uint64_t const tile = oos_mul(side, side) / oos_mul(merge, merge);
+    uint64_t const tiles = vision->image_tiles ? vision->image_tiles : code->tiles;
+    return code->tiles && tiles > 1 ? oos_mul(tile, oos_add(tiles, 1)) : tile;
+}
+
 /* Frames of Qwen 2 VL and 2.5 VL keep the size of the largest image (their processors' saved limit holds for both), those
  * of Omni are made smaller, to 768 tokens (0.10.2 and 0.21, two starts; its video processor has a limit of its own). Gemma 4
- * profiles with a video of 32 frames (13 of them were counted for 32,768 tokens); Gemma 3 puts four words around its 256 tokens
- * (63 items in 16,384); towers of fixed size say it themselves. */
+ * profiles with a video of 32 frames (13 of them were counted for 32,768 tokens); Gemma 3 puts four words around its 256 tokens,
+ * which count in some releases (63 items in 16,384 on 0.8.0, 32 in 8,192 on 0.32). */
 static item largest_item(const oos_forward *step)
 {
     const oos_vision *vision = &step->model->vision;
@@ -99,11 +122,11 @@ static item largest_item(const oos_forward *step)
         uint64_t const most = code->frame_tokens_most ? code->frame_tokens_most : image;
         return (item){oos_mul(pairs, image), oos_mul(pairs, oos_min(frame_tokens(image, own), most))};
     }
-    if (vision->max_image_tokens)
-        return (item){oos_add(vision->max_image_tokens, code->around), vision->max_image_tokens};
-    uint64_t const side = vision->patch ? vision->image_size / vision->patch : 0;
-    uint64_t const merge = oos_max(1, vision->merge);
-    return plain(oos_max(1, oos_mul(side, side) / oos_mul(merge, merge)));
+    if (vision->max_image_tokens) {
+        uint64_t const around = step->media.embeds_only ? 0 : code->around;
+        return (item){oos_add(vision->max_image_tokens, around), vision->max_image_tokens};
+    }
+    return plain(oos_max(1, tokens_by_size(step)));
 }
 
 /* Vision patches behind one token of the decoder. */

@@ -85,7 +85,8 @@ static oos_backend_question question_of(const oos_setup *setup, const oos_attent
         .sparse = mla && (setup->model->sparse || attention->indexer_topk > 0),
         .sliding = attention->mixer == OOS_MIXER_SLIDING,
         .sinks = attention->sinks,
-        .mm_prefix = setup->model->bidirectional_images && setup->rules->mm_prefix_checked,
+        .mm_prefix = setup->model->bidirectional_images && setup->rules->mm_prefix_checked &&
+                     (setup->multimodal || !setup->rules->mm_prefix_of_inputs),
         .gemma4_mixed = gemma4_mixed(setup),
     };
 }

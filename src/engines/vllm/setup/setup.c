@@ -249,6 +249,8 @@ oomsight_status oos_setup_resolve(oos_arena *arena, const oos_model *model, cons
                              (rules->chunked_prefill_always && !model->pooling);
     resolve_state(setup);
     oos_setup_for_architecture(setup);
+    setup->multimodal =
+        model->multimodal && !oos_flag_or(serve->language_model_only, false) && !serve->mm_all_zero;
     oos_setup_batch_limits(setup);
     setup->async_scheduling = oos_flag_or(serve->async_scheduling, rules->async_scheduling_default);
     uint64_t batches = setup->pp;
@@ -269,8 +271,6 @@ oomsight_status oos_setup_resolve(oos_arena *arena, const oos_model *model, cons
     setup->sleep_pool =
         oos_flag_or(serve->enable_sleep_mode, false) || oos_flag_or(serve->enable_cumem_allocator, false);
     setup->hybrid_manager = !oos_flag_or(serve->disable_hybrid_kv_cache_manager, false);
-    setup->multimodal =
-        model->multimodal && !oos_flag_or(serve->language_model_only, false) && !serve->mm_all_zero;
     setup->loras = oos_flag_or(serve->enable_lora, false) ? oos_u64_or(serve->max_loras, 1) : 0;
     setup->lora_rank = setup->loras ? oos_u64_or(serve->max_lora_rank, 16) : 0;
     oos_setup_graphs(setup);

@@ -46,7 +46,8 @@ void oos_setup_batch_limits(oos_setup *setup)
 
     if (!serve->max_num_batched_tokens.known) {
         if (!setup->chunked_prefill) tokens = oos_max(tokens, setup->max_model_len);
-        if (oos_setup_says(setup, "least_batched_tokens"))
+        bool const whole_items = setup->multimodal && setup->model->bidirectional_images;
+        if (whole_items && oos_setup_says(setup, "least_batched_tokens"))
             tokens = oos_max(tokens, setup->rules->gemma4_least_tokens);
         if (setup->rules->tokens_capped_by_length)
             tokens = oos_min(tokens, oos_mul(seqs, setup->max_model_len));
