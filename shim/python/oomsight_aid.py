@@ -112,11 +112,14 @@ def install(torch):
             return torch.empty((0, self.dim()), dtype=torch.int64, device=self.device)
         return put(aten.nonzero.default(host(self)), self.device)
 
-    def sized_by_values(overload):
-        """Small integers by the CPU's kernel; a size that would follow from others is refused, because none can be told."""
+    def sized_by_values(overload, most=0):
+        """Small integers by the CPU's kernel; a size that would follow from others is refused, because none can be told. Of `most` elements
+        it may follow from what lies there: it is no larger (scales of an NVFP4 layer are compared so)."""
         def run(*args, **kwargs):
-            if not all(map(small, args)):
-                elements = sum(a.numel() for a in args if isinstance(a, torch.Tensor))
+            elements = sum(a.numel() for a in args if isinstance(a, torch.Tensor))
+            if not all(map(small, args)) and elements <= most:
+                tell("%s takes its size from %d values as they lie there" % (overload.name(), elements))
+            elif not all(map(small, args)):
                 tell("%s takes its size from %d values that no kernel computed" % (overload.name(), elements))
                 raise RuntimeError("oomsight dryrun: %s of values that no kernel computed is not known here" % overload.name())
             results = overload(*map(host, args), **kwargs)
@@ -166,7 +169,7 @@ def install(torch):
         library.impl("aten::masked_select", masked_select, "CUDA")
         library.impl("aten::bincount", bincount, "CUDA")
         for overload in (aten._unique2.default, aten.unique_dim.default, aten.unique_consecutive.default):
-            library.impl(overload.name(), sized_by_values(overload), "CUDA")
+            library.impl(overload.name(), sized_by_values(overload, oomsight_values.FILLED), "CUDA")
     _libraries.extend((library, oomsight_values.install(torch, host, small, integers, _indices.draw, tell), oomsight_values.convolve(torch),
                        oomsight_values.factorise(torch, host)))
 

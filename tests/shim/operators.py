@@ -220,6 +220,11 @@ def main():
     result, seen = call(registered["_local_scalar_dense"], Tensor(torch.float16, shape=()))
     sys.stderr = stderr
     claim("_local_scalar_dense", "a closed stderr disturbs nobody", result is OWN, seen)
+    # A few values of any type are compared as they lie there; of many nobody tells a size.
+    for name in ("_unique2", "unique_dim", "unique_consecutive"):
+        for shape, told in (((3,), True), ((1 << 17,), False)):
+            result, seen = call(registered[name], Tensor(torch.float32, shape=shape))
+            claim(name, "of %d values" % shape[0], (seen is None) == told, seen)
     # More numbers than memory are not made here.
     made, arange = [], torch.arange
     torch.arange = lambda *words, **more: made.append(words) or arange(*words, **more)
