@@ -5,7 +5,8 @@ or, from what is on this machine: catalogue.py --refresh FOLDER [--check BINARY]
 MODELS has a folder with config.json (and hf_quant_config.json) for each model; IDS is a file with lines "id folder", "id = other id" (the same
 model) or "id like other id key=value ..." (another model with its config, but for these keys).
 --quantised is a table of checkpoints: id, the model it is one of, a recipe of --more ("own": it has a config of its own), where public files name it.
-Of a config only the keys that src/model and data/models read are kept, sizes and names of an architecture, in the order of the alphabet.
+Of a config only the keys that src/model and data/models read are kept, sizes and names of an architecture, and those without which an engine does not
+start (STARTS), in the order of the alphabet.
 --refresh takes every model (or those of ID) of a Hugging Face cache (models--OWNER--NAME/snapshots/REVISION) or of a mirror (OWNER/NAME)
 into data/catalogue.json; `from` of an entry says which repository, revision and day. What cannot be read whole changes nothing: exit 1.
 --check plans each model from its folder and from what is kept, on three devices and two releases: the answers must be equal.
@@ -26,6 +27,10 @@ MOST_BYTES = 12000  # of one model: a checkpoint that lists every module it leav
 LEAST_PLACES = 2  # that name a checkpoint, before it is listed; a list of its maker is enough
 NOT_KEPT = {"_name_or_path", "auto_map", "transformers_version", "id2label", "label2id", "task_specific_params"}
 
+# Read by Transformers and by engines without a default: a dry run starts a built-in model.
+STARTS = {"attn_type_list", "hidden_act", "hidden_activation", "high_freq_factor", "low_freq_factor", "n_group", "norm_eps", "norm_topk_prob", "qk_norm_type",
+          "query_pre_attn_scalar", "rms_norm_eps", "scoring_func", "topk_group"}
+
 
 def words_read():
     """Every word that the readers of a config could ask for."""
@@ -37,7 +42,7 @@ def words_read():
     for path in glob.glob(os.path.join(ROOT, "data/models/**/*.json"), recursive=True):
         with open(path, encoding="utf-8") as f:
             words.update(re.findall(r"[A-Za-z_][A-Za-z0-9_]*", f.read()))
-    return words - NOT_KEPT
+    return (words | STARTS) - NOT_KEPT
 
 
 def kept(value, words, free=False):

@@ -14,7 +14,7 @@ sys.path.insert(0, os.path.join(ROOT, "tools"))
 import catalogue  # noqa: E402
 import check_data  # noqa: E402
 
-CONFIG = {"architectures": ["Qwen3ForCausalLM"], "model_type": "qwen3", "hidden_size": 64, "num_hidden_layers": 2, "vocab_size": 128, "rms_norm_eps": 1e-6, "auto_map": {"x": "y"}}
+CONFIG = {"architectures": ["Qwen3ForCausalLM"], "model_type": "qwen3", "hidden_size": 64, "num_hidden_layers": 2, "vocab_size": 128, "rms_norm_eps": 1e-6, "initializer_range": 0.02, "auto_map": {"x": "y"}}
 AWQ = {"quant_method": "awq", "bits": 4, "group_size": 128, "zero_point": True}
 COMMIT = "0123456789abcdef0123456789abcdef01234567"
 
@@ -67,7 +67,7 @@ class Refresh(unittest.TestCase):
     def test_a_cache_becomes_entries_with_their_origin(self):
         code, entries, said = self.run_it()
         self.assertEqual((code, sorted(entries)), (0, ["a/small", "b/small-AWQ", "z/other"]), said)
-        self.assertEqual(entries["a/small"]["config"], {key: CONFIG[key] for key in ("architectures", "hidden_size", "model_type", "num_hidden_layers", "vocab_size")})
+        self.assertEqual(entries["a/small"]["config"], {key: CONFIG[key] for key in ("architectures", "hidden_size", "model_type", "num_hidden_layers", "rms_norm_eps", "vocab_size")})
         origin = entries["a/small"]["from"]
         self.assertEqual((origin["repo"], origin["revision"], origin["weights_bytes"]), ("a/small", COMMIT, 128))
         self.assertRegex(origin["date"], r"^20\d\d-\d\d-\d\d$")
