@@ -172,8 +172,8 @@ typedef struct oos_code {
     uint64_t video_claims; /* what that video claims of the budget for its time stamps; 0: its tokens */
     uint64_t frames, frame_tokens; /* of that video */
     uint64_t around;               /* words around an image */
-    uint64_t tiles;                /* of the largest image, and one of all of it beside them; 0: it is not cut */
-    bool by_edge;                  /* the processor's limit is the longer side of an image */
+    uint64_t tiles; /* of the largest image, and one of all of it beside them; 0: it is not cut */
+    bool by_edge;   /* the processor's limit is the longer side of an image */
 } oos_code;
 
 typedef struct oos_rope {

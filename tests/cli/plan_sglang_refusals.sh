@@ -53,6 +53,8 @@ google/gemma-4-12B-it --attention-backend flashinfer
 google/gemma-4-12B-it --decode-attention-backend fa3
 meta-llama/Llama-4-Scout-17B-16E-Instruct --attention-backend flashinfer
 allenai/Olmo-3.1-32B-Instruct --attention-backend flashinfer
+tiiuae/falcon-11B
+tiiuae/falcon-11B --model-impl transformers
 ../fixtures/models/small-moe --elastic-ep-backend nixl --enable-eplb --eplb-algorithm deepseek
 ../fixtures/models/small-moe --elastic-ep-backend nixl --pp-size 2
 L

@@ -1,6 +1,6 @@
 """Starts of an engine from a process that has imported it, each a whole dry run of its own.
 
-    with forked.Engine(binary, folder, gpu, modules) as bin_folder: ... `oomsight dryrun -- sglang serve ...` with bin_folder first in PATH
+    with forked.Engine(binary, folder, gpu, modules) as bin_folder: ... `oomsight dryrun -- sglang serve ...` (or vllm, by `name`) with bin_folder first in PATH
 
 An import takes most of a start on a small machine, and a server imports three times. Here one process (`--keep`, started by a dry run
 whose device nobody touches) has imported the engine; the program of the engine's name in `bin_folder` hands its words, its
@@ -131,7 +131,18 @@ def attend(link, run):
         os.waitpid(pid, 0)
 
 
-def keep(path, device, modules):
+def program(name):
+    """What the engine's command runs."""
+    if name == "vllm":
+        from vllm.entrypoints.cli.main import main
+        from vllm.model_executor.models import registry
+        registry._run_in_subprocess = lambda function: function()  # another import of everything
+        return main
+    from sglang.cli.main import main
+    return main
+
+
+def keep(path, device, name, modules):
     """Imports and forks, for ever."""
     import gc
     import importlib
@@ -139,27 +150,27 @@ def keep(path, device, modules):
     import torch
     with open(device, encoding="utf-8") as f:
         tell(torch, json.load(f))
-    for name in modules:
+    for module in modules:
         try:
-            importlib.import_module(name)
+            importlib.import_module(module)
         except Exception as error:  # noqa: BLE001 a release may not have it
-            print("not imported:", name, repr(error)[:200], flush=True)
+            print("not imported:", module, repr(error)[:200], flush=True)
+    run = program(name)
     gc.freeze()
     listening = socket.socket(socket.AF_UNIX)
     listening.bind(path)
     listening.listen(1)
-    from sglang.cli.main import main
     while True:
         link, _ = listening.accept()
         with link:
-            attend(link, main)
+            attend(link, run)
 
 
 class Engine:
     """The process that keeps an engine, for one kind of device."""
 
-    def __init__(self, binary, folder, env, gpu, modules):
-        self.binary, self.python, self.env, self.gpu, self.modules = binary, os.path.join(folder, "bin", "python"), env, gpu, modules
+    def __init__(self, binary, folder, env, gpu, modules, name="sglang"):
+        self.name, self.binary, self.python, self.env, self.gpu, self.modules = name, binary, os.path.join(folder, "bin", "python"), env, gpu, modules
 
     def __enter__(self):
         self.place = tempfile.TemporaryDirectory()
@@ -170,11 +181,11 @@ class Engine:
         run = [self.binary, "dryrun", "--gpu", self.gpu, "--timeout", "100000", "--", self.python]
         subprocess.run(run + ["-c", asked % (ASKED, device)], env=self.env, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         os.mkdir(os.path.join(name, "bin"))
-        with open(os.path.join(name, "bin", "sglang"), "w", encoding="utf-8") as f:
+        with open(os.path.join(name, "bin", self.name), "w", encoding="utf-8") as f:
             f.write(CLIENT % (self.python, os.path.dirname(here), path))
             os.fchmod(f.fileno(), 0o755)
         self.log = open(os.path.join(name, "log"), "w", encoding="utf-8")
-        self.process = subprocess.Popen(run + [here, "--keep", path, device, *self.modules], env=self.env, stdout=self.log, stderr=self.log)
+        self.process = subprocess.Popen(run + [here, "--keep", path, device, self.name, *self.modules], env=self.env, stdout=self.log, stderr=self.log)
         end = time.time() + 300
         while not os.path.exists(path):
             if self.process.poll() is not None or time.time() > end:
@@ -193,4 +204,4 @@ class Engine:
 
 
 if __name__ == "__main__" and sys.argv[1:2] == ["--keep"]:
-    keep(sys.argv[2], sys.argv[3], sys.argv[4:])
+    keep(sys.argv[2], sys.argv[3], sys.argv[4], sys.argv[5:])

@@ -380,6 +380,43 @@ static void a_video_claims_its_time_stamps(void **state)
     end(&s);
 }
 
+/* As the engine's own processors say it for 8,192 tokens (tests/oracle/processors.py, 0.32.0). */
+static void images_of_other_processors_have_tiles_an_edge_or_tokens(void **state)
+{
+    (void)state;
+    static const struct {
+        oos_code code;
+        uint64_t patch, size, pixels, tiles, tokens, all;
+    } cases[] = {{{.tiles = 16}, 14, 448, 0, 0, 0, 4352},
+                 {{.tiles = 16}, 14, 448, 0, 5, 0, 5 * 1536},
+                 {{.tiles = 16}, 14, 448, 0, 1, 0, 32 * 256},
+                 {{.by_edge = true}, 14, 1540, 0, 0, 0, 2 * 3025},
+                 {{.by_edge = true}, 14, 1540, 1024, 0, 0, 5 * 1369},
+                 {{.by_edge = true}, 14, 1540, 700, 0, 0, 13 * 625},
+                 {{0}, 16, 512, 0, 0, 128, 67 * 121},
+                 {{0}, 16, 512, 0, 0, 256, 32 * 256}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        start s;
+        begin(&s, OOS_VERSION(0, 32, 0));
+        s.setup.multimodal = true;
+        s.setup.max_model_len = 32768;
+        s.setup.max_num_batched_tokens = 8192;
+        s.model.code = cases[i].code;
+        s.model.vision = (oos_vision){.present = true,
+                                      .hidden = 1024,
+                                      .patch = cases[i].patch,
+                                      .merge = 2,
+                                      .image_size = cases[i].size,
+                                      .out_hidden = 1024,
+                                      .image_pixels = cases[i].pixels,
+                                      .image_tiles = cases[i].tiles,
+                                      .image_tokens = cases[i].tokens};
+        if (activation_of(&s).encoder_cache.bytes != cases[i].all * 1024 * 2)
+            fail_msg("%zu: %" PRIu64 " tokens", i, activation_of(&s).encoder_cache.bytes / 1024 / 2);
+        end(&s);
+    }
+}
+
 /* Qwen2.5-VL with 128,000 tokens: a video of 14 frames (0.23.0 said 114,688 tokens), of 12 beside an image to 0.10.1; images and frames
  * as small as --mm-processor-kwargs says, else as the processor's files do. Frames of Omni are made smaller. */
 static void a_video_has_as_many_frames_as_the_length(void **state)
@@ -757,6 +794,7 @@ int main(void)
         cmocka_unit_test(frames_of_gemma_4_run_one_by_one_to_0_21),
         cmocka_unit_test(a_video_claims_its_time_stamps),
         cmocka_unit_test(a_video_has_as_many_frames_as_the_length),
+        cmocka_unit_test(images_of_other_processors_have_tiles_an_edge_or_tokens),
         cmocka_unit_test(sparse_attention_shares_one_workspace),
         cmocka_unit_test(the_warm_up_of_the_newer_runner_samples_more_than_its_profile),
         cmocka_unit_test(a_cold_compile_cache_holds_the_embedding_again),

@@ -147,18 +147,28 @@ static void a_processor_says_how_large_images_and_videos_are(void **state)
     oos_arena *arena = oos_arena_create(4096);
     static const struct {
         const char *texts[OOS_PROCESSOR_FILES];
-        uint64_t image, video;
+        uint64_t image, video, tiles, tokens;
     } cases[] = {
-        {{"", "{\"max_pixels\": 5000}", ""}, 5000, 5000},
-        {{"", "{\"size\": {\"longest_edge\": 70, \"shortest_edge\": 4}}", ""}, 70, 70},
+        {{"", "{\"max_pixels\": 5000}", ""}, 5000, 5000, 0, 0},
+        {{"", "{\"max_patches\": 16}", ""}, 0, 0, 16, 0},
+        {{"{\"image_processor\": {\"max_image_tokens\": 128}}", "{\"max_image_tokens\": 9}", ""},
+         0,
+         0,
+         0,
+         128},
+        {{"", "{\"size\": {\"longest_edge\": 70, \"shortest_edge\": 4}}", ""}, 70, 70, 0, 0},
         {{"", "{\"max_pixels\": 60, \"size\": {\"longest_edge\": 70}}", "{\"size\": {\"longest_edge\": 80}}"},
          60,
-         80},
-        {{"{\"image_processor\": {\"size\": {\"longest_edge\": 1}}}", "{\"max_pixels\": 2}", ""}, 1, 2},
+         80,
+         0,
+         0},
+        {{"{\"image_processor\": {\"size\": {\"longest_edge\": 1}}}", "{\"max_pixels\": 2}", ""}, 1, 2, 0, 0},
         {{"{\"video_processor\": {\"max_pixels\": 9}, \"image_processor\": {}}", "{\"max_pixels\": 2}", ""},
          0,
-         9},
-        {{"{\"processor_class\": \"X\"}", "{\"max_pixels\": -1, \"size\": \"large\"}", "[]"}, 0, 0}};
+         9,
+         0,
+         0},
+        {{"{\"processor_class\": \"X\"}", "{\"max_pixels\": -1, \"size\": \"large\"}", "[]"}, 0, 0, 0, 0}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         oos_model model = {0};
         oos_view texts[OOS_PROCESSOR_FILES];
@@ -166,6 +176,8 @@ static void a_processor_says_how_large_images_and_videos_are(void **state)
         assert_int_equal(oos_processors_read(arena, oos_processor_files, texts, &model, NULL), OOMSIGHT_OK);
         assert_int_equal(model.vision.image_pixels, cases[i].image);
         assert_int_equal(model.vision.video_pixels, cases[i].video);
+        assert_int_equal(model.vision.image_tiles, cases[i].tiles);
+        assert_int_equal(model.vision.image_tokens, cases[i].tokens);
     }
     oos_model model = {0};
     oomsight_error error = {0};
