@@ -214,7 +214,8 @@ static void copy_config(const char *model, const char *folder)
     if (from) fclose(from);
 }
 
-/* A tokenizer of a few words: prompts of a dry run are token numbers. */
+/* A tokenizer of a few words: prompts of a dry run are token numbers. Transformers reads it with the class of some model types (Qwen2Tokenizer)
+ * whatever its own config says, by letters: without any, the first request of SGLang is empty, which ends the server. */
 static bool write_tokenizer(const char *scratch, const char *model, char *ret_dir, size_t capacity)
 {
     char path[1024];
@@ -229,7 +230,8 @@ static bool write_tokenizer(const char *scratch, const char *model, char *ret_di
           "\"model\":{\"type\":\"WordLevel\",\"unk_token\":\"<unk>\",\"vocab\":{\"<unk>\":0,\"<s>\":1,\"</"
           "s>\":2",
           file);
-    for (int i = 3; i < 1024; i++) fprintf(file, ",\"w%d\":%d", i, i);
+    for (int i = 3; i < 1000; i++) fprintf(file, ",\"w%d\":%d", i, i);
+    for (int i = 1000; i < 1024; i++) fprintf(file, ",\"%c\":%d", 'a' + i - 1000, i);
     fputs("}}}\n", file);
     bool const written = fclose(file) == 0;
     snprintf(path, sizeof path, "%s/tokenizer_config.json", ret_dir);

@@ -143,7 +143,7 @@ def start(binary, venv, programs, row):
     outcome = engines.dryrun(binary, venv, ["--gpu", row["gpu"]], words, environment, timeout=SECONDS)
     fits = bool(outcome.report) and outcome.report["verdict"] == "fits"
     found = re.findall(r"Using (?:AttentionBackendEnum\.)?([A-Z_0-9]+) (?:attention |MLA )?backend", outcome.log)
-    errors = [line for line in outcome.log.splitlines() if re.search(r"\w+(Error|Exception): ", line) and "initialization failed" not in line]
+    errors = [line for line in outcome.log.splitlines() if re.search(r"\w+(Error|Exception): ", line) and " WARNING " not in line and "initialization failed" not in line]
     return {"starts": fits, "tokens": outcome.report["kv"]["tokens"] if fits else None, "backend": found[0] if found else (outcome.report or {}).get("attention_backend"),
             "error": None if fits else re.sub(r"^.*?(\w+(Error|Exception): )", r"\1", errors[-1])[:300] if errors else "code %d" % outcome.code, "seconds": round(outcome.seconds)}
 
