@@ -42,7 +42,7 @@ def words_read():
     for path in glob.glob(os.path.join(ROOT, "data/models/**/*.json"), recursive=True):
         with open(path, encoding="utf-8") as f:
             words.update(re.findall(r"[A-Za-z_][A-Za-z0-9_]*", f.read()))
-    return (words | STARTS) - NOT_KEPT
+    return words - NOT_KEPT
 
 
 def kept(value, words, free=False):
@@ -219,7 +219,7 @@ def refreshed(catalogue, name, revision, folder, words, binary):
 
 def refresh(root, wanted, path, binary):
     """Takes what is in a cache or mirror into the catalogue at `path`; 1: something is damaged, and nothing is written."""
-    words, new, bad = words_read(), 0, 0
+    words, new, bad = words_read() | STARTS, 0, 0
     catalogue = read_json(path)
     found = [model for model in models_in(root) if not wanted or model[0] in wanted]
     for name in sorted(set(wanted) - {model[0] for model in found}):
@@ -288,7 +288,7 @@ def main():
         return refresh(args.refresh, ([args.models] if args.models else []) + args.ids, args.into, args.check)
     if len(args.ids) != 1:
         parser.error("MODELS and IDS, or --refresh")
-    words, catalogue, folders, bad, more = words_read(), {}, {}, 0, {"models": {}, "recipes": {}}
+    words, catalogue, folders, bad, more = words_read() | STARTS, {}, {}, 0, {"models": {}, "recipes": {}}
     if args.more:
         with open(args.more, encoding="utf-8") as f:
             more = json.load(f)

@@ -365,7 +365,7 @@ def main():
         written = {**json.load(f), "ids": read_ranked()}
     with open(MORE, encoding="utf-8") as f:
         given = json.load(f)["recipes"]
-    rows, words, count = facts(), catalogue.words_read(), Counter(os.path.abspath(args.binary))
+    rows, words, count = facts(), catalogue.words_read() | catalogue.STARTS, Counter(os.path.abspath(args.binary))
     kept = {name: entry for name, entry in entries.items() if not (isinstance(entry, dict) and "level" in entry)}
     made = make(rows, written, given, kept, words, count)
     with open(DATA, "w", encoding="utf-8") as f:
