@@ -384,7 +384,7 @@ typedef struct oos_advice {
     const char *since, *until; /* engine versions that have what it names; NULL: all the record is about */
     bool only_known;           /* told only of a log that is known to be of a version before `until` */
     oos_condition when;        /* what else the log shows */
-    const char *command;       /* the whole command with it; NULL: the log does not have one, or it is in words */
+    const char *command; /* the whole command with it; NULL: the log does not have one, or it is in words */
 } oos_advice;
 
 typedef struct oos_kb_record {
