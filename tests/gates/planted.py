@@ -202,7 +202,7 @@ class Floors(Gate):
 
     def test_a_limit_that_asks_for_less_fails(self):
         self.passes(self.check())
-        data, kv = "score_truth.py starts.jsonl", "sets.third.fields.available KV / device.within_0.01"
+        data, kv = "score_truth.py starts.jsonl", "sets.third.fields.available KV / device.within_0.03"
         was = json.loads(self.read("tests/floors.json"))[data][kv]
 
         def lowered(floors): floors[data][kv] = 3
