@@ -72,10 +72,11 @@ INERT_VALUES = {
 }
 
 
-def figures(plan):
+def figures(value):
     """All but the commands to paste, which are written as the user wrote theirs."""
-    return {key: [{k: v for k, v in entry.items() if k != "command"} for entry in value] if key in ("fixes", "answers") else value
-            for key, value in plan.items()}
+    if isinstance(value, dict):
+        return {key: figures(inner) for key, inner in value.items() if key != "command"}
+    return [figures(inner) for inner in value] if isinstance(value, list) else value
 
 
 class Start:
