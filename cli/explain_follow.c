@@ -98,6 +98,8 @@ static bool deliver(oomsight_agent *agent, outlet *out, const char *text, size_t
         fputs("oomsight: incidents are written again\n", stderr);
         out->told = false;
     }
+    /* Positions may be on the disk before what they stand behind. */
+    if (bytes && out->path) fdatasync(out->fd);
     oomsight_agent_delivered(agent);
     return true;
 }
@@ -124,9 +126,11 @@ static int run(oomsight_agent *agent, const cli_options *given, outlet *out, oom
         uint64_t const now = oomsight_agent_bytes_read(agent);
         quiet_ms = now != read || bytes ? 0 : quiet_ms + POLL_MS;
         read = now;
-        if (!deliver(agent, out, text, bytes)) break;
+        if (!deliver(agent, out, text, bytes)) return EXIT_INPUT;
         if (oomsight_agent_ended(agent)) break;
     }
+    /* An incident that goes on is told whole by the next run, which reads on from before it. */
+    if (interrupted && given->state) return oomsight_agent_found_oom(agent) ? EXIT_DOES_NOT_FIT : EXIT_FITS;
     if (oomsight_agent_finish(agent, &text, &bytes, error) != OOMSIGHT_OK) return fail_with(error);
     if (!deliver(agent, out, text, bytes)) return EXIT_INPUT;
     return oomsight_agent_found_oom(agent) ? EXIT_DOES_NOT_FIT : EXIT_FITS;

@@ -54,7 +54,8 @@ static void on_incident(void *context, oos_tail *tail, const oos_incident *incid
         oos_report_explain_text(&page, &style);
     else
         oos_report_explain_json(&page, &a->text);
-    oos_metrics_incident(a->metrics, source.origin, incident, source.seen);
+    int64_t const happened = incident->at != OOS_TIME_NONE ? incident->at : oos_tail_written(tail);
+    oos_metrics_incident(a->metrics, source.origin, incident, happened, source.seen);
     a->incidents++;
     a->found_oom |= incident->is_oom;
     oos_arena_reset(a->notes);
@@ -127,17 +128,6 @@ oomsight_status oomsight_agent_open(const oomsight_agent_params *params, oomsigh
     return status;
 }
 
-void oomsight_agent_close(oomsight_agent *a)
-{
-    if (!a) return;
-    oos_http_close(a->http);
-    oos_agent_close(a->agent);
-    oos_metrics_free(a->metrics);
-    oos_text_free(&a->text);
-    oos_arena_free(a->notes);
-    oos_arena_free(a->arena);
-}
-
 /* ---- metrics ---- */
 
 static void write_file(oomsight_agent *a, const char *text)
@@ -185,6 +175,18 @@ static void publish(oomsight_agent *a, bool last)
         free(text);
 }
 
+void oomsight_agent_close(oomsight_agent *a)
+{
+    if (!a) return;
+    if (a->agent) publish(a, true);
+    oos_http_close(a->http);
+    oos_agent_close(a->agent);
+    oos_metrics_free(a->metrics);
+    oos_text_free(&a->text);
+    oos_arena_free(a->notes);
+    oos_arena_free(a->arena);
+}
+
 unsigned oomsight_agent_metrics_port(const oomsight_agent *a)
 {
     return a->http ? oos_http_port(a->http) : 0;
@@ -222,6 +224,7 @@ void oomsight_agent_delivered(oomsight_agent *a)
 void oomsight_agent_refused(oomsight_agent *a)
 {
     oos_metrics_write_error(a->metrics);
+    oos_agent_measure(a->agent);
     publish(a, false);
 }
 
@@ -229,7 +232,6 @@ oomsight_status oomsight_agent_finish(oomsight_agent *a, const char **ret_text, 
                                       oomsight_error *reterr)
 {
     OOS_TRY(oos_agent_finish(a->agent, reterr));
-    publish(a, true);
     return hand_out(a, ret_text, ret_bytes, reterr);
 }
 

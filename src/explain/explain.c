@@ -27,17 +27,28 @@ struct oos_explainer {
     oos_linescan *scan; /* of the file being read */
 };
 
-/* Equal incidents: same phase and cause, same request on the same kind of device, same engine. Where in the log, on
- * which rank and how much happened to be free does not matter. */
+/* Of one kind, wherever: phase, cause, where the stack ends, the engine and its release. Not how much was asked for: each
+ * prompt asks for something else. */
 static uint64_t fingerprint(const oos_incident *incident)
 {
-    uint64_t hash = OOS_HASH_START;
-    uint64_t const figures[] = {
-        incident->numbers[OOS_NUMBER_tried].value, incident->numbers[OOS_NUMBER_total].value,
-        incident->numbers[OOS_NUMBER_max_seq_len].value, (uint64_t)incident->phase, incident->is_oom};
-    hash = oos_hash_add(hash, figures, sizeof figures);
-    hash = oos_hash_add(hash, incident->cause, strlen(incident->cause));
-    return incident->engine ? oos_hash_add(hash, incident->engine, strlen(incident->engine)) : hash;
+    const char *const words[] = {incident->cause, incident->engine, incident->setup.version};
+    const oos_traceback *stack = &incident->stack;
+    uint64_t const figures[] = {(uint64_t)incident->phase, incident->is_oom,
+                                stack->count ? stack->frames[stack->count - 1] : 0};
+    uint64_t hash = oos_hash_add(OOS_HASH_START, figures, sizeof figures);
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        if (words[i]) hash = oos_hash_add(hash, words[i], strlen(words[i]) + 1);
+    return hash;
+}
+
+/* The same again in one log: also the same request on the same kind of device. On which rank, and how much happened to be
+ * free, does not matter. */
+static uint64_t exact_print(const oos_incident *incident)
+{
+    uint64_t const figures[] = {incident->fingerprint, incident->numbers[OOS_NUMBER_tried].value,
+                                incident->numbers[OOS_NUMBER_total].value,
+                                incident->numbers[OOS_NUMBER_max_seq_len].value};
+    return oos_hash_add(OOS_HASH_START, figures, sizeof figures);
 }
 
 /* One more incident; most logs have one. What the list outgrew stays in the arena until the end. */
@@ -114,8 +125,9 @@ static void on_incident(void *context, const oos_incident *collected)
     oos_incident *incident = room ? &e->incidents[e->count] : &spare;
     reason(r->knowledge, collected, incident);
     incident->fingerprint = fingerprint(incident);
+    incident->exact_print = exact_print(incident);
     for (size_t i = 0; i < e->count; i++)
-        if (e->incidents[i].fingerprint == incident->fingerprint &&
+        if (e->incidents[i].exact_print == incident->exact_print &&
             strcmp(e->incidents[i].file, incident->file) == 0) {
             e->incidents[i].count++;
             e->incidents[i].last_line = incident->last_line;

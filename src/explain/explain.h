@@ -350,7 +350,7 @@ typedef struct oos_incident {
     const struct oos_advice *fixes, *dead_ends;
     size_t fix_count, dead_end_count;
     oos_moment held; /* peak_bytes is what was in use; 0: nothing is known of it */
-    uint64_t fingerprint;
+    uint64_t fingerprint, exact_print;
 } oos_incident;
 
 oos_number_id oos_number_find(const char *name, size_t len); /* OOS_NUMBER_COUNT: there is none */

@@ -20,14 +20,17 @@ enum {
     SAVE_MS = 1000,
     SYNC_MS = 10000,
     SPARE_FILES = 64, /* descriptors for everything else */
-    ENTRIES_MAX = 1 << 18
+    ENTRIES_MAX = 1 << 18,
+    LOOK_MAX_MS = 2000, /* a file that was quiet for long is looked at so often */
+    LOOK_PART = 10      /* ... one that was quiet for a while after a tenth of it */
 };
 
 typedef struct item {
     oos_tail *tail;
     const char *path; /* the tail's */
     size_t root;
-    uint64_t round; /* in which it was read last */
+    uint64_t round;               /* in which it was read last */
+    int64_t quiet_since, look_at; /* nothing has come since; when it is looked at next */
     UT_hash_handle hh;
 } item;
 
@@ -41,8 +44,11 @@ struct oos_agent {
     size_t most_files;
     uint64_t round;
     int64_t searched_at, search_took, saved_at, synced_at;
-    uint64_t state_errors;
+    int64_t
+        searched_on; /* when the last search of all folders began, in nanoseconds since 1970; 0: none yet */
+    uint64_t state_errors, left_out, leaving_out;
     bool too_many_told, state_told;
+    bool rested; /* a file made room for another: it is looked for again */
     bool undelivered;
     bool interrupted; /* the round goes on with the next step */
     bool stream_over; /* standard input has ended */
@@ -85,7 +91,7 @@ oomsight_status oos_agent_open(const oos_knowledge *knowledge, const oos_agent_p
         status = oos_bench_create(knowledge->signals.literals, &agent->shared.bench, reterr);
     if (status == OOMSIGHT_OK)
         status = oos_roots_open(params->paths, params->path_count, &agent->roots, reterr);
-    if (status == OOMSIGHT_OK && params->state_folder)
+    if (status == OOMSIGHT_OK)
         status = oos_state_open(params->state_folder, &knowledge->signals, &agent->state, reterr);
     if (status != OOMSIGHT_OK) {
         oos_agent_close(agent);
@@ -103,6 +109,17 @@ static void drop_item(oos_agent *agent, item *it)
     free(it);
 }
 
+/* Where it stands is kept: the file may come back, or grow. Not so when its folder is gone, as that of a pod. */
+static void rest_item(oos_agent *agent, item *it)
+{
+    oos_tail_point point;
+    if (!oos_tail_has_folder(it->tail))
+        oos_state_forget(agent->state, it->path);
+    else if (oos_tail_point_of(it->tail, &point))
+        oos_state_put(agent->state, it->path, &point);
+    drop_item(agent, it);
+}
+
 void oos_agent_close(oos_agent *agent)
 {
     if (!agent) return;
@@ -118,19 +135,45 @@ void oos_agent_close(oos_agent *agent)
 
 /* ---- looking for files ---- */
 
-static void add_file(oos_agent *agent, size_t root, const char *relative, char *path)
+/* The file that was written longest ago, and before `written`, gives up its place: all of it was read. */
+static bool make_room(oos_agent *agent, int64_t written)
 {
-    if (HASH_COUNT(agent->items) >= agent->most_files) {
-        if (!agent->too_many_told)
-            trouble(agent, path, "more files than can be followed; this one is left out");
-        agent->too_many_told = true;
+    item *oldest = NULL;
+    for (item *it = agent->items; it; it = it->hh.next) {
+        bool const given = agent->roots.list[it->root].kind == OOS_ROOT_FILE;
+        if (given || oos_tail_written(it->tail) >= written || !oos_tail_rests(it->tail)) continue;
+        if (!oldest || oos_tail_written(it->tail) < oos_tail_written(oldest->tail)) oldest = it;
+    }
+    if (!oldest) return false;
+    rest_item(agent, oldest);
+    return agent->rested = true;
+}
+
+static void leave_out(oos_agent *agent, const char *path)
+{
+    agent->leaving_out++;
+    if (!agent->too_many_told)
+        trouble(agent, path, "more files grow than can be followed; this one is left out (--max-files)");
+    agent->too_many_told = true;
+}
+
+static void add_file(oos_agent *agent, size_t root, const char *relative, const char *path)
+{
+    struct stat is;
+    oos_tail_point from;
+    bool const there = oos_roots_stat(&agent->roots, root, relative, &is);
+    bool const full = HASH_COUNT(agent->items) >= agent->most_files;
+    if (there && (full || agent->rested) && oos_state_is_read(agent->state, path, &is, oos_logtime_now()))
+        return;
+    if (full && !(there && make_room(agent, (int64_t)is.st_mtim.tv_sec * 1000000000 + is.st_mtim.tv_nsec))) {
+        leave_out(agent, path);
         return;
     }
-    oos_tail_point from;
-    bool const known = agent->state && oos_state_find(agent->state, path, &from);
+    bool const known = oos_state_find(agent->state, path, &from);
     item *it = calloc(1, sizeof *it);
     if (!it ||
-        oos_tail_open(&agent->shared, root, relative, known ? &from : NULL, &it->tail, NULL) != OOMSIGHT_OK) {
+        oos_tail_open(&agent->shared, root, relative, known ? &from : NULL,
+                      agent->searched_on ? agent->searched_on : INT64_MAX, &it->tail, NULL) != OOMSIGHT_OK) {
         trouble(agent, path, "no memory to follow it");
         free(it);
         return;
@@ -153,6 +196,7 @@ static void on_file(void *context, size_t root, const char *relative)
     HASH_FIND_STR(agent->items, path, it);
     if (it) {
         oos_tail_check_soon(it->tail);
+        it->look_at = 0;
     } else {
         add_file(agent, root, relative, path);
     }
@@ -184,20 +228,43 @@ static void on_change(void *context, size_t root, const char *relative)
     search_one(context, root, relative);
 }
 
-/* Looking takes at most a tenth of the time. */
+/* A folder that is not there cannot be watched. */
+static bool all_there(const oos_agent *agent)
+{
+    for (size_t i = 0; i < agent->roots.count; i++) {
+        oos_root_kind const kind = agent->roots.list[i].kind;
+        if ((kind == OOS_ROOT_FOLDER || kind == OOS_ROOT_PATTERN) && agent->roots.list[i].fd < 0)
+            return false;
+    }
+    return true;
+}
+
+/* Looking takes at most a tenth of the time. Nobody tells of a file that rests and grows. */
 static void search(oos_agent *agent, int64_t now)
 {
     bool complete = false;
     if (agent->watch) complete = oos_watch_take(agent->watch, on_change, agent);
+    complete = complete && all_there(agent) && !agent->rested && !agent->left_out;
     int64_t pause = complete ? SEARCH_WATCHED_MS : SEARCH_MS;
     if (pause < agent->search_took * 10) pause = agent->search_took * 10;
     if (agent->searched_at && now - agent->searched_at < pause) return;
+    int64_t const begun = oos_logtime_now();
+    agent->leaving_out = 0;
     for (size_t i = 0; i < agent->roots.count; i++) search_one(agent, i, "");
+    agent->left_out = agent->leaving_out;
+    agent->searched_on = begun;
     agent->searched_at = now;
     agent->search_took = oos_clock_ms() - now;
 }
 
 /* ---- a round ---- */
+
+static void look_later(item *it, bool grew, int64_t now)
+{
+    if (grew || !oos_tail_rests(it->tail)) it->quiet_since = now;
+    int64_t const pause = (now - it->quiet_since) / LOOK_PART;
+    it->look_at = now + (pause < LOOK_MAX_MS ? pause : LOOK_MAX_MS);
+}
 
 oomsight_status oos_agent_step(oos_agent *agent, bool *ret_busy, oomsight_error *reterr)
 {
@@ -212,13 +279,15 @@ oomsight_status oos_agent_step(oos_agent *agent, bool *ret_busy, oomsight_error 
     HASH_ITER(hh, agent->items, it, next)
     {
         oos_tail_state state;
-        if (it->round == agent->round) continue;
+        if (it->round == agent->round || now < it->look_at) continue;
         if (agent->params.is_full && agent->params.is_full(agent->params.context)) {
             agent->interrupted = *ret_busy = true;
             break;
         }
         it->round = agent->round;
+        uint64_t const before = agent->shared.bytes;
         OOS_TRY(oos_tail_step(it->tail, STEP_MAX_BYTES, now, &state, reterr));
+        look_later(it, agent->shared.bytes != before, now);
         const char *why = oos_tail_error(it->tail);
         if (why) trouble(agent, it->path, why);
         if (state == OOS_TAIL_BUSY) *ret_busy = true;
@@ -226,7 +295,7 @@ oomsight_status oos_agent_step(oos_agent *agent, bool *ret_busy, oomsight_error 
         if (state == OOS_TAIL_GONE && agent->roots.list[it->root].kind == OOS_ROOT_STREAM)
             agent->stream_over = true;
         else if (state == OOS_TAIL_GONE && !given)
-            drop_item(agent, it);
+            rest_item(agent, it);
     }
     agent->undelivered = true;
     return OOMSIGHT_OK;
@@ -244,13 +313,12 @@ void oos_agent_wait(oos_agent *agent, int milliseconds)
 static void save(oos_agent *agent, int64_t now)
 {
     bool const to_disk = now - agent->synced_at >= SYNC_MS;
-    oos_state_begin(agent->state);
     for (item *it = agent->items; it; it = it->hh.next) {
         oos_tail_point point;
         if (oos_tail_point_of(it->tail, &point)) oos_state_put(agent->state, it->path, &point);
     }
     agent->saved_at = now;
-    if (oos_state_end(agent->state, to_disk, oos_logtime_now())) {
+    if (oos_state_save(agent->state, to_disk, oos_logtime_now())) {
         if (to_disk) agent->synced_at = now;
         if (agent->state_told) trouble(agent, agent->params.state_folder, "positions are written again");
         agent->state_told = false;
@@ -268,9 +336,13 @@ static void save(oos_agent *agent, int64_t now)
 void oos_agent_delivered(oos_agent *agent, bool incidents)
 {
     int64_t const now = oos_clock_ms();
-    if (agent->state && agent->undelivered && (incidents || now - agent->saved_at >= SAVE_MS))
-        save(agent, now);
+    if (agent->undelivered && (incidents || now - agent->saved_at >= SAVE_MS)) save(agent, now);
     agent->undelivered = false;
+}
+
+void oos_agent_measure(oos_agent *agent)
+{
+    for (item *it = agent->items; it; it = it->hh.next) oos_tail_measure(it->tail);
 }
 
 oomsight_status oos_agent_finish(oos_agent *agent, oomsight_error *reterr)
@@ -291,6 +363,7 @@ oos_agent_figures oos_agent_look(const oos_agent *agent)
 {
     int64_t const now = oos_logtime_now();
     oos_agent_figures figures = {.files = HASH_COUNT(agent->items),
+                                 .left_out = agent->left_out,
                                  .bytes = agent->shared.bytes,
                                  .lines = agent->shared.lines,
                                  .state_errors = agent->state_errors};

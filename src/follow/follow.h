@@ -66,6 +66,8 @@ typedef struct oos_file_id {
 
 /* Of an open file: *ret_size is its length. False: it cannot be told, or it is no plain file. */
 bool oos_file_identify(int fd, oos_file_id *ret_id, uint64_t *ret_size);
+/* Of the last bytes before `read`, as they lie there now. 0: they are not there. */
+uint64_t oos_file_ending(int fd, uint64_t read);
 uint64_t oos_file_print(const char *bytes, size_t len); /* of a text that begins like this */
 bool oos_file_same(const oos_file_id *a, const oos_file_id *b);
 
@@ -76,6 +78,7 @@ typedef struct oos_rotated {
     oos_file_id id;
     bool packed;     /* .gz and the like; then the print is not known yet */
     int64_t written; /* when last, in nanoseconds since 1970 */
+    uint64_t size;
 } oos_rotated;
 
 /* Plain files in `folder` (a descriptor) called `name` and a suffix, oldest first. No link is followed. Returns their
@@ -107,15 +110,19 @@ typedef struct oos_tail_point {
     oos_file_id id;
     uint64_t prior;       /* print of the file before this one, 0: not known */
     uint64_t byte, lines; /* lines: before it */
-    int64_t time;         /* when this was so */
+    uint64_t read,
+        ending;   /* how far that file was read, and the print of the last bytes before; 0: not known */
+    int64_t time; /* when this was so */
     const oos_incident *history;
     uint64_t version; /* of the history */
     bool told;
 } oos_tail_point;
 
-/* `from` NULL: from the beginning of the file as it is. The file may not exist yet. */
+/* `from` NULL: from the beginning of the file as it is, after what was moved away from it since `since` (INT64_MAX: nothing).
+ * The file may not exist yet. */
 oomsight_status oos_tail_open(oos_tails *shared, size_t root, const char *relative,
-                              const oos_tail_point *from, oos_tail **ret_tail, oomsight_error *reterr);
+                              const oos_tail_point *from, int64_t since, oos_tail **ret_tail,
+                              oomsight_error *reterr);
 void oos_tail_close(oos_tail *tail); /* NULL is fine */
 
 typedef enum oos_tail_state {
@@ -131,6 +138,11 @@ void oos_tail_check_soon(oos_tail *tail); /* something happened in its folder */
 oomsight_status oos_tail_finish(oos_tail *tail, oomsight_error *reterr); /* tell what is open: the end */
 
 bool oos_tail_point_of(const oos_tail *tail, oos_tail_point *ret_point); /* false: nothing was read yet */
+int64_t
+oos_tail_written(const oos_tail *tail);    /* when the file was written last, as last looked; 0: not known */
+bool oos_tail_rests(const oos_tail *tail); /* all was read, and nothing is open */
+bool oos_tail_has_folder(const oos_tail *tail); /* the one it lies in is there */
+void oos_tail_measure(oos_tail *tail);          /* how much there is to read by now; nothing is read */
 const char *oos_tail_path(const oos_tail *tail);
 const oos_origin *oos_tail_origin(const oos_tail *tail);
 const oos_incident *
@@ -147,19 +159,22 @@ oos_tail_error(oos_tail *tail); /* why the file cannot be read, once; NULL: it c
 
 typedef struct oos_state oos_state;
 
-/* Makes the folder when it is not there, and takes it for this process alone. What is damaged is read as far as it goes. */
+/* Makes the folder when it is not there, and takes it for this process alone. What is damaged is read as far as it goes. NULL:
+ * kept in memory only. */
 oomsight_status oos_state_open(const char *folder, const oos_signals *signals, oos_state **ret_state,
                                oomsight_error *reterr);
 void oos_state_close(oos_state *state); /* NULL is fine */
 
 /* What was saved for a path. The history lives until the next call. False: nothing. */
 bool oos_state_find(oos_state *state, const char *path, oos_tail_point *ret_point);
+/* The file that lies there now was read to its end: nothing to follow. It is remembered for another day. */
+bool oos_state_is_read(oos_state *state, const char *path, const struct stat *is, int64_t now);
 
-/* Writing is a round: begin, one put per file, end. Files that are not put are forgotten, but for those that were never found
- * in this run: they are kept for a day. False with errno: not written, and what was there before stays. */
-void oos_state_begin(oos_state *state);
+/* Files that are not put any more are kept for a day: a log may come back. Nothing is written when nothing was read since.
+ * False with errno: not written, and what was there before stays. */
 void oos_state_put(oos_state *state, const char *path, const oos_tail_point *point);
-bool oos_state_end(oos_state *state, bool to_disk, int64_t now);
+void oos_state_forget(oos_state *state, const char *path);
+bool oos_state_save(oos_state *state, bool to_disk, int64_t now);
 
 /* Many growing logs at once: finds them, follows each, keeps positions, counts. The caller waits between two steps, gets
  * incidents one by one, and says when they are safe with whoever takes them. */
@@ -170,7 +185,7 @@ typedef struct oos_agent_params {
     const char *const *paths; /* files, folders, patterns, "-" */
     size_t path_count;
     const char *state_folder; /* NULL: begin anew each time */
-    size_t most_files;        /* followed at once */
+    size_t most_files;        /* followed at once; those that rest make room for those that grow */
     void *context;
     void (*on_incident)(void *context, oos_tail *tail, const oos_incident *incident);
     bool (*is_full)(void *context); /* enough was told: the rest of the round comes with the next step */
@@ -187,12 +202,14 @@ oomsight_status oos_agent_step(oos_agent *agent, bool *ret_busy, oomsight_error 
 void oos_agent_wait(oos_agent *agent, int milliseconds);
 /* Everything told so far has been delivered: positions may be written, at once when incidents were among it. */
 void oos_agent_delivered(oos_agent *agent, bool incidents);
+/* How much there is to read by now; nothing is read. */
+void oos_agent_measure(oos_agent *agent);
 /* Tell what is open: this is the end. */
 oomsight_status oos_agent_finish(oos_agent *agent, oomsight_error *reterr);
 bool oos_agent_ended(const oos_agent *agent); /* only standard input was followed, and it is over */
 
 typedef struct oos_agent_figures {
-    uint64_t files, bytes, lines;
+    uint64_t files, left_out, bytes, lines; /* left_out: there is no room to follow them */
     uint64_t behind_bytes;
     double behind_seconds; /* age of the oldest text that was not read */
     uint64_t state_errors;
@@ -236,9 +253,10 @@ typedef struct oos_metrics oos_metrics;
 oos_metrics *oos_metrics_create(void);       /* NULL: no memory */
 void oos_metrics_free(oos_metrics *metrics); /* NULL is fine */
 
-/* One more; `now` in nanoseconds since 1970. */
+/* One more; times in nanoseconds since 1970. `happened`, 0: not known. What is found long after it happened (an old log, a
+ * first look at a node) has a counter of its own: nobody is to be woken by it. */
 void oos_metrics_incident(oos_metrics *metrics, const oos_origin *origin, const oos_incident *incident,
-                          int64_t now);
+                          int64_t happened, int64_t now);
 void oos_metrics_write_error(oos_metrics *metrics);
 
 /* All of it. Keeps in mind what the engines of the agent's files told last. */

@@ -7,11 +7,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { COUNTERS_MAX = 2048, ENGINES_MAX = 8192, KEY_BYTES = 256 };
+enum { LATE_MINUTES = 10, COUNTERS_MAX = 2048, ENGINES_MAX = 8192, KEY_BYTES = 256 };
 
 typedef struct counter {
-    char key[KEY_BYTES]; /* the labels as they are printed */
-    uint64_t count;
+    char key[KEY_BYTES];  /* the labels as they are printed */
+    uint64_t count, late; /* late: found long after they happened */
     UT_hash_handle hh;
 } counter;
 
@@ -51,7 +51,7 @@ static void label_word(const char *word, char *to, size_t capacity)
     to[len] = '\0';
 }
 
-static void count(oos_metrics *metrics, const char *space, const char *phase, const char *cause)
+static void count(oos_metrics *metrics, const char *space, const char *phase, const char *cause, bool late)
 {
     char key[KEY_BYTES], word[64];
     counter *c;
@@ -59,7 +59,7 @@ static void count(oos_metrics *metrics, const char *space, const char *phase, co
     snprintf(key, sizeof key, "namespace=\"%s\",phase=\"%s\",cause=\"%s\"", space, phase, word);
     HASH_FIND_STR(metrics->counters, key, c);
     if (!c && HASH_COUNT(metrics->counters) >= COUNTERS_MAX) {
-        if (strcmp(cause, "other") != 0) count(metrics, "", "unknown", "other");
+        if (strcmp(cause, "other") != 0) count(metrics, "", "unknown", "other", late);
         return;
     }
     if (!c) {
@@ -72,13 +72,15 @@ static void count(oos_metrics *metrics, const char *space, const char *phase, co
             return;
         }
     }
-    c->count++;
+    c->count += !late;
+    c->late += late;
 }
 
 void oos_metrics_incident(oos_metrics *metrics, const oos_origin *origin, const oos_incident *incident,
-                          int64_t now)
+                          int64_t happened, int64_t now)
 {
-    count(metrics, origin->space, oos_phase_word(incident->phase), incident->cause);
+    bool const late = happened && now - happened > (int64_t)LATE_MINUTES * 60 * 1000000000;
+    count(metrics, origin->space, oos_phase_word(incident->phase), incident->cause, late);
     metrics->last_incident = now;
 }
 
@@ -212,10 +214,16 @@ void oos_report_metrics(oos_metrics *metrics, const oos_agent *agent, oos_text *
     oos_agent_figures const figures = oos_agent_look(agent);
     put_head(text, "oomsight_build_info", "gauge", "The version that runs.");
     oos_text_printf(text, "oomsight_build_info{version=\"%s\"} 1\n", OOMSIGHT_VERSION);
-    put_head(text, "oomsight_incidents_total", "counter", "Incidents reported, by phase and cause.");
+    put_head(text, "oomsight_incidents_total", "counter",
+             "Incidents of the last minutes when they were found, by phase and cause.");
     HASH_SORT(metrics->counters, by_key);
     for (const counter *c = metrics->counters; c; c = c->hh.next)
-        oos_text_printf(text, "oomsight_incidents_total{%s} %" PRIu64 "\n", c->key, c->count);
+        if (c->count) oos_text_printf(text, "oomsight_incidents_total{%s} %" PRIu64 "\n", c->key, c->count);
+    put_head(text, "oomsight_incidents_late_total", "counter",
+             "Incidents that were found more than ten minutes after they happened.");
+    for (const counter *c = metrics->counters; c; c = c->hh.next)
+        if (c->late)
+            oos_text_printf(text, "oomsight_incidents_late_total{%s} %" PRIu64 "\n", c->key, c->late);
     if (metrics->last_incident) {
         put_head(text, "oomsight_last_incident_timestamp_seconds", "gauge",
                  "When the last incident was reported.");
@@ -224,6 +232,8 @@ void oos_report_metrics(oos_metrics *metrics, const oos_agent *agent, oos_text *
     }
     put_engines(agent, text);
     put_one(text, "oomsight_files", "gauge", "Files that are followed.", figures.files);
+    put_one(text, "oomsight_files_left_out", "gauge", "Files that grow and for which there is no room.",
+            figures.left_out);
     put_one(text, "oomsight_lines_read_total", "counter", "Lines read.", figures.lines);
     put_one(text, "oomsight_bytes_read_total", "counter", "Bytes read.", figures.bytes);
     put_head(text, "oomsight_lag_seconds", "gauge", "Age of the oldest text that was not read yet.");

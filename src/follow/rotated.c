@@ -12,7 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { PRINT_BYTES = 1024, ENTRIES_MAX = 4096 };
+enum { PRINT_BYTES = 1024, ENDING_BYTES = 256, ENTRIES_MAX = 4096 };
 
 uint64_t oos_file_print(const char *bytes, size_t len)
 {
@@ -34,6 +34,15 @@ bool oos_file_identify(int fd, oos_file_id *ret_id, uint64_t *ret_size)
                             count > 0 ? oos_file_print(head, (size_t)count) : 0};
     *ret_size = (uint64_t)is.st_size;
     return true;
+}
+
+uint64_t oos_file_ending(int fd, uint64_t read)
+{
+    char bytes[ENDING_BYTES];
+    size_t const len = (size_t)oos_min(read, ENDING_BYTES);
+    if (!len || pread(fd, bytes, len, (off_t)(read - len)) != (ssize_t)len) return 0;
+    uint64_t const hash = oos_hash_add(OOS_HASH_START, bytes, len);
+    return hash ? hash : 1;
 }
 
 bool oos_file_same(const oos_file_id *a, const oos_file_id *b)
@@ -89,6 +98,23 @@ static int by_age(const void *left, const void *right)
     return a->written < b->written ? -1 : a->written > b->written ? 1 : strcmp(a->name, b->name);
 }
 
+/* logrotate calls the newest .1; others count on. The times tell which: they may lie alone, a copy has its own. */
+static void turn_if_counted_on(oos_rotated *list, size_t count)
+{
+    size_t older = 0, newer = 0;
+    for (size_t i = 1; i < count; i++) {
+        if (rotation_number(list[i - 1].name) < 0 || rotation_number(list[i].name) < 0) return;
+        older += list[i - 1].written < list[i].written;
+        newer += list[i - 1].written > list[i].written;
+    }
+    if (newer <= older) return;
+    for (size_t i = 0; i < count / 2; i++) {
+        oos_rotated const one = list[i];
+        list[i] = list[count - 1 - i];
+        list[count - 1 - i] = one;
+    }
+}
+
 /* `.1`, `.2.gz`, `.20250101-120000`, `-20250101.zst`: what tools append, and nothing that merely begins like the log. */
 static bool is_rotation(const char *suffix)
 {
@@ -136,8 +162,7 @@ size_t oos_rotated_list(int folder, const char *name, oos_rotated list[OOS_ROTAT
         int const file = openat(folder, e->d_name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
         if (file < 0) continue;
         oos_rotated one = {.packed = is_packed(e->d_name)};
-        uint64_t size;
-        bool const plain = oos_file_identify(file, &one.id, &size);
+        bool const plain = oos_file_identify(file, &one.id, &one.size);
         close(file);
         if (!plain) continue;
         snprintf(one.name, sizeof one.name, "%s", e->d_name);
@@ -147,5 +172,6 @@ size_t oos_rotated_list(int folder, const char *name, oos_rotated list[OOS_ROTAT
     }
     closedir(entries);
     qsort(list, count, sizeof *list, by_age);
+    turn_if_counted_on(list, count);
     return drop_doubles(list, count);
 }

@@ -30,8 +30,9 @@ typedef struct entry {
     char *path;
     oos_tail_point point;
     uint64_t history; /* hash of its text, 0: none */
-    bool used;        /* asked for in this run, or put */
-    bool put;         /* in this round */
+    char *text;       /* of the history, where there is no folder */
+    size_t len;
+    int64_t seen; /* when it was put, or found on the disk as it was read */
     bool version_known;
     UT_hash_handle hh;
 } entry;
@@ -44,7 +45,8 @@ struct oos_state {
     oos_arena *loaded; /* of the history that was asked for last */
     oos_incident history;
     oos_text text;
-    bool failed; /* a history could not be written in this round */
+    bool failed;  /* a history could not be written */
+    bool changed; /* since the last time that all was written */
     uint64_t rounds;
 };
 
@@ -112,7 +114,17 @@ static void forget_entry(oos_state *state, entry *e)
 {
     HASH_DEL(state->entries, e);
     free(e->path);
+    free(e->text);
     free(e);
+}
+
+/* Room for one more: what was seen longest ago goes. */
+static void forget_oldest(oos_state *state)
+{
+    entry *oldest = state->entries;
+    for (entry *e = state->entries; e; e = e->hh.next)
+        if (e->seen < oldest->seen) oldest = e;
+    if (oldest) forget_entry(state, oldest);
 }
 
 static uint64_t hex_field(const json_t *object, const char *key)
@@ -134,7 +146,10 @@ static void read_line(oos_state *state, oos_view line)
         oos_json_u64(root, "lines", &p->lines);
         oos_json_bool(root, "told", &p->told);
         p->time = json_integer_value(json_object_get(root, "time_ns"));
+        p->ending = hex_field(root, "ending");
+        oos_json_u64(root, "read", &p->read);
         e->history = hex_field(root, "history");
+        e->seen = p->time;
         if (!p->id.inode || !p->time) forget_entry(state, e);
     }
     json_decref(root);
@@ -160,13 +175,16 @@ oomsight_status oos_state_open(const char *folder, const oos_signals *signals, o
     if (state) {
         state->folder = state->lock = -1;
         state->signals = signals;
-        state->path = strdup(folder);
+        state->path = strdup(folder ? folder : "");
         state->loaded = oos_arena_create(4096);
     }
     if (!state || !state->path || !state->loaded) {
         oos_state_close(state);
         return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for positions");
     }
+    *ret_state = state;
+    if (!folder) return OOMSIGHT_OK;
+    *ret_state = NULL;
     if (mkdir(folder, 0700) == 0 || errno == EEXIST)
         state->folder = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (state->folder >= 0)
@@ -203,15 +221,15 @@ bool oos_state_find(oos_state *state, const char *path, oos_tail_point *ret_poin
     entry *e;
     HASH_FIND_STR(state->entries, path, e);
     if (!e) return false;
-    e->used = true;
     *ret_point = e->point;
     ret_point->history = NULL;
     char name[NAME_BYTES];
     size_t len = 0;
     history_name(e->history, name);
-    char *bytes = e->history ? read_all(state->folder, name, HISTORY_MAX_BYTES, &len) : NULL;
+    char *bytes = e->history && !e->text ? read_all(state->folder, name, HISTORY_MAX_BYTES, &len) : NULL;
+    oos_view const text = e->text ? (oos_view){e->text, e->len} : (oos_view){bytes, len};
     oos_arena_reset(state->loaded);
-    if (bytes && oos_history_read(state->loaded, state->signals, (oos_view){bytes, len}, &state->history))
+    if (text.ptr && oos_history_read(state->loaded, state->signals, text, &state->history))
         ret_point->history = &state->history;
     else
         ret_point->told = false;
@@ -219,13 +237,18 @@ bool oos_state_find(oos_state *state, const char *path, oos_tail_point *ret_poin
     return true;
 }
 
-/* ---- writing ---- */
-
-void oos_state_begin(oos_state *state)
+bool oos_state_is_read(oos_state *state, const char *path, const struct stat *is, int64_t now)
 {
-    state->failed = false;
-    for (entry *e = state->entries; e; e = e->hh.next) e->put = false;
+    entry *e;
+    HASH_FIND_STR(state->entries, path, e);
+    if (!e || e->point.id.inode != (uint64_t)is->st_ino || e->point.id.device != (uint64_t)is->st_dev ||
+        e->point.read != (uint64_t)is->st_size || e->point.byte != e->point.read)
+        return false;
+    e->seen = now;
+    return true;
 }
+
+/* ---- writing ---- */
 
 /* A history is written before the positions that name it. */
 static uint64_t keep_history(oos_state *state, const oos_incident *history, uint64_t had)
@@ -236,6 +259,7 @@ static uint64_t keep_history(oos_state *state, const oos_incident *history, uint
     if (state->text.failed || !state->text.len) return 0;
     uint64_t const hash = hash_of(state->text.ptr, state->text.len);
     if (hash == had) return hash;
+    if (state->folder < 0) return hash;
     history_name(hash, name);
     if (faccessat(state->folder, name, F_OK, AT_SYMLINK_NOFOLLOW) == 0) return hash;
     if (replace_file(state->folder, name, state->text.ptr, state->text.len, false)) return hash;
@@ -243,21 +267,52 @@ static uint64_t keep_history(oos_state *state, const oos_incident *history, uint
     return 0;
 }
 
+/* Without a folder the text itself is kept. */
+static void hold_text(oos_state *state, entry *e)
+{
+    char *text = malloc(state->text.len);
+    if (!text) return;
+    memcpy(text, state->text.ptr, state->text.len);
+    free(e->text);
+    e->text = text;
+    e->len = state->text.len;
+}
+
+static bool same_point(const oos_tail_point *a, const oos_tail_point *b)
+{
+    return oos_file_same(&a->id, &b->id) && a->id.print == b->id.print && a->prior == b->prior &&
+           a->byte == b->byte && a->read == b->read && a->ending == b->ending && a->told == b->told;
+}
+
 void oos_state_put(oos_state *state, const char *path, const oos_tail_point *point)
 {
-    entry *e = entry_of(state, path);
+    entry *e;
+    HASH_FIND_STR(state->entries, path, e);
+    if (!e && HASH_COUNT(state->entries) >= ENTRIES_MAX) forget_oldest(state);
+    if (!e) e = entry_of(state, path);
     if (!e) return;
     bool const same = e->version_known && e->point.version == point->version;
+    state->changed |= !same || !same_point(&e->point, point);
     e->point = *point;
     e->point.history = NULL;
-    if (!same) {
-        bool const failed = state->failed;
-        state->failed = false;
-        if (point->history) e->history = keep_history(state, point->history, e->history);
-        e->version_known = !state->failed;
-        state->failed |= failed;
-    }
-    e->used = e->put = true;
+    e->seen = point->time;
+    if (same) return;
+    bool const failed = state->failed;
+    state->failed = false;
+    uint64_t const had = e->history;
+    if (point->history) e->history = keep_history(state, point->history, had);
+    if (state->folder < 0 && e->history && (e->history != had || !e->text)) hold_text(state, e);
+    e->version_known = !state->failed;
+    state->failed |= failed;
+}
+
+void oos_state_forget(oos_state *state, const char *path)
+{
+    entry *e;
+    HASH_FIND_STR(state->entries, path, e);
+    if (!e) return;
+    forget_entry(state, e);
+    state->changed = true;
 }
 
 static void write_line(oos_json_writer *w, const entry *e)
@@ -265,11 +320,8 @@ static void write_line(oos_json_writer *w, const entry *e)
     const struct {
         const char *key;
         uint64_t value;
-    } words[] = {{"device", e->point.id.device},
-                 {"inode", e->point.id.inode},
-                 {"print", e->point.id.print},
-                 {"prior", e->point.prior},
-                 {"history", e->history}};
+    } words[] = {{"device", e->point.id.device}, {"inode", e->point.id.inode}, {"print", e->point.id.print},
+                 {"prior", e->point.prior},      {"ending", e->point.ending},  {"history", e->history}};
     oos_json_begin_object(w);
     oos_json_field_str(w, "path", e->path);
     for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
@@ -279,6 +331,7 @@ static void write_line(oos_json_writer *w, const entry *e)
     }
     oos_json_field_u64(w, "byte", e->point.byte);
     oos_json_field_u64(w, "lines", e->point.lines);
+    oos_json_field_u64(w, "read", e->point.read);
     oos_json_field_bool(w, "told", e->point.told);
     oos_json_key(w, "time_ns");
     oos_json_put_i64(w, e->point.time);
@@ -305,17 +358,21 @@ static void sweep(oos_state *state)
     closedir(files);
 }
 
-bool oos_state_end(oos_state *state, bool to_disk, int64_t now)
+bool oos_state_save(oos_state *state, bool to_disk, int64_t now)
 {
     entry *e, *next;
-    if (state->failed) return errno = ENOSPC, false;
-    state->text.len = 0;
+    bool const failed = state->failed;
+    state->failed = false;
+    if (failed) return errno = ENOSPC, false;
     HASH_ITER(hh, state->entries, e, next)
     {
-        if (!e->put && (e->used || now - e->point.time > DAY)) {
-            forget_entry(state, e);
-            continue;
-        }
+        if (now - e->seen <= DAY) continue;
+        forget_entry(state, e);
+        state->changed = true;
+    }
+    if (state->folder < 0 || !state->changed) return true;
+    state->text.len = 0;
+    for (e = state->entries; e; e = e->hh.next) {
         oos_json_writer writer = {.text = &state->text, .plain = true}; /* paths are compared */
         write_line(&writer, e);
     }
@@ -323,6 +380,7 @@ bool oos_state_end(oos_state *state, bool to_disk, int64_t now)
     if (!replace_file(state->folder, "positions", state->text.ptr ? state->text.ptr : "", state->text.len,
                       to_disk))
         return false;
+    state->changed = false;
     if (state->rounds++ % SWEEP_ROUNDS == 0) sweep(state);
     return true;
 }

@@ -37,9 +37,13 @@ struct oos_tail {
     oos_logstream *packed;
     uint64_t to_skip; /* of a packed file: bytes that were read before */
     bool current;     /* this is the file under the name */
+    bool copied;      /* this is a copy of the file `id`, which was cut in place */
     oos_file_id id;
-    uint64_t byte; /* next to be read */
-    uint64_t size; /* when last looked */
+    uint64_t byte;   /* next to be read */
+    uint64_t ending; /* print of the last bytes before; 0: not known */
+    uint64_t size;   /* when last looked */
+    int64_t written; /* likewise: when it was written last */
+    int64_t since;   /* what was moved away after this is read, too; INT64_MAX: nothing */
     oos_explainer *explainer;
     oos_file_id parts[PARTS_KEPT]; /* of the last parts, by number modulo */
     uint32_t part_number;
@@ -51,6 +55,7 @@ struct oos_tail {
     int why;                  /* errno of the last attempt to open */
     int64_t check_at;
     bool moved; /* the name leads to another file, in which nothing is yet */
+    bool away;  /* the name leads nowhere, and the file it led to was read */
     int64_t gone_at, lines_at, touched_at, opened_at, fresh_at; /* 0: not */
     int64_t caught_up, read_at;                                 /* wall clock */
     uint64_t touched;
@@ -64,7 +69,8 @@ static void on_incident(void *context, const oos_incident *incident, bool again)
 }
 
 oomsight_status oos_tail_open(oos_tails *shared, size_t root, const char *relative,
-                              const oos_tail_point *from, oos_tail **ret_tail, oomsight_error *reterr)
+                              const oos_tail_point *from, int64_t since, oos_tail **ret_tail,
+                              oomsight_error *reterr)
 {
     oos_tail *tail = calloc(1, sizeof *tail);
     if (tail) {
@@ -79,6 +85,7 @@ oomsight_status oos_tail_open(oos_tails *shared, size_t root, const char *relati
         return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory to follow a file");
     }
     tail->origin = oos_origin_of(tail->path);
+    tail->since = since;
     tail->caught_up = tail->read_at = oos_logtime_now();
     if (shared->roots->list[root].kind == OOS_ROOT_STREAM) {
         tail->stream = tail->current = true;
@@ -151,14 +158,26 @@ static uint64_t prior_of(const oos_tail *tail, uint32_t number)
     return print ? print : number == 1 ? tail->from.prior : 0;
 }
 
-/* Where in the list the file `id` is; `count` when it is not there. `copied`: it was copied before it was cut in place, so
- * another file has its text. */
-static size_t find_rotated(int folder, oos_rotated *list, size_t count, const oos_file_id *id, bool copied)
+static bool file_ends_as_read(int folder, const char *name, const oos_tail_point *was)
 {
+    if (!was->ending) return true;
+    int const fd = openat(folder, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
+    bool const same = fd >= 0 && oos_file_ending(fd, was->read) == was->ending;
+    if (fd >= 0) close(fd);
+    return same;
+}
+
+/* Where in the list the file is that was read; `count` when it is not there. `copied`: it was copied before it was cut in place,
+ * so another file has its text; several may begin alike. */
+static size_t find_rotated(int folder, oos_rotated *list, size_t count, const oos_tail_point *was,
+                           bool copied)
+{
+    const oos_file_id *id = &was->id;
     for (size_t i = 0; i < count; i++)
         if (!list[i].packed && oos_file_same(&list[i].id, id)) return i;
     for (size_t i = count; copied && id->print && i-- > 0;)
-        if (!list[i].packed && list[i].id.print == id->print) return i;
+        if (!list[i].packed && list[i].id.print == id->print && file_ends_as_read(folder, list[i].name, was))
+            return i;
     for (size_t i = count; id->print && i-- > 0;)
         if (list[i].packed && (list[i].id.print = oos_rotated_print(folder, &list[i])) == id->print) return i;
     return count;
@@ -174,12 +193,16 @@ static size_t find_prior(int folder, oos_rotated *list, size_t count, uint64_t p
     return count;
 }
 
-enum { WITHOUT_IT, WITH_IT };
+static bool leads_to(const struct stat *is, const oos_file_id *id)
+{
+    return (uint64_t)is->st_ino == id->inode && (uint64_t)is->st_dev == id->device;
+}
 
-/* What was moved away after the file `id` (read up to `byte`), and that file itself when `with_it`. When it is not there (it may
- * have been empty, and packed since): what came after the one before it, or else what was written since `time`. */
-static void fill_backlog(oos_tail *tail, const oos_file_id *id, uint64_t byte, uint64_t lines, int with_it,
-                         bool copied, int64_t time)
+enum { WITH_IT, IF_GROWN };
+
+/* What was moved away after the file that was read, and that file itself, or only if it has more by now. When it is not there
+ * (it may have been empty, and packed since): what came after the one before it, or else what was written since. */
+static void fill_backlog(oos_tail *tail, const oos_tail_point *was, int own_too, bool copied)
 {
     char name[OOS_ROTATED_NAME_BYTES];
     oos_rotated *list = malloc(OOS_ROTATED_MAX * sizeof *list);
@@ -188,27 +211,35 @@ static void fill_backlog(oos_tail *tail, const oos_file_id *id, uint64_t byte, u
         free(list);
         return;
     }
+    struct stat is;
+    bool const there = oos_roots_stat(tail->shared->roots, tail->root, tail->relative, &is);
     size_t const count = oos_rotated_list(folder, name, list);
-    size_t own = find_rotated(folder, list, count, id, copied);
-    if (own == count) {
-        own = find_prior(folder, list, count, prior_of(tail, tail->part_number));
-        with_it = WITHOUT_IT;
-    }
+    size_t own = find_rotated(folder, list, count, was, copied);
+    bool const with_own =
+        own < count && (own_too == WITH_IT || (!list[own].packed && list[own].size > was->byte));
+    if (own == count) own = find_prior(folder, list, count, prior_of(tail, tail->part_number));
     for (size_t i = 0; i < count && tail->backlog_count < OOS_ROTATED_MAX; i++) {
-        bool const wanted = own < count ? i > own || (i == own && with_it) : list[i].written > time;
-        if (!wanted) continue;
+        bool const wanted = own < count ? i > own || (i == own && with_own) : list[i].written > was->time;
+        if (!wanted || (there && leads_to(&is, &list[i].id))) continue;
         part *to = &tail->backlog[tail->backlog_count];
         *to = (part){.name = strdup(list[i].name), .id = list[i].id, .packed = list[i].packed};
-        if (i == own) { /* with it */
-            to->id = *id;
-            to->byte = byte;
-            to->lines = lines;
+        if (i == own) {
+            to->id = was->id;
+            to->byte = was->byte;
+            to->lines = was->lines;
             to->known = true;
         }
         if (to->name) tail->backlog_count++;
     }
     close(folder);
     free(list);
+}
+
+static int64_t written_at(int fd)
+{
+    struct stat is;
+    if (fd < 0 || fstat(fd, &is) != 0) return 0;
+    return (int64_t)is.st_mtim.tv_sec * 1000000000 + is.st_mtim.tv_nsec;
 }
 
 static oomsight_status begin_part(oos_tail *tail, const oos_file_id *id, uint64_t byte, uint64_t lines,
@@ -219,7 +250,9 @@ static oomsight_status begin_part(oos_tail *tail, const oos_file_id *id, uint64_
     tail->begun = true;
     tail->id = *id;
     tail->byte = byte;
-    tail->moved = false;
+    tail->ending = 0;
+    tail->written = written_at(tail->fd);
+    tail->copied = tail->moved = false;
     tail->gone_at = 0;
     if (!first) {
         oos_scan_origin const start = {.growing = true, .byte = byte, .lines = lines};
@@ -254,9 +287,23 @@ static oomsight_status open_backlog(oos_tail *tail, oomsight_error *reterr)
         tail->to_skip = from->byte;
         id.print = from->id.print;
     }
+    bool const copied = from->known && id.inode != from->id.inode;
     if (from->known) id = from->id;
     tail->fd = fd;
-    return begin_part(tail, &id, from->byte, from->lines, reterr);
+    oomsight_status const status = begin_part(tail, &id, from->byte, from->lines, reterr);
+    tail->copied = copied;
+    return status;
+}
+
+/* How far the file was read that is open, or was last. */
+static oos_tail_point here(const oos_tail *tail, int64_t time)
+{
+    return (oos_tail_point){.id = tail->id,
+                            .byte = tail->byte,
+                            .lines = oos_explainer_lines(tail->explainer),
+                            .read = tail->byte,
+                            .ending = tail->ending,
+                            .time = time};
 }
 
 /* The next file that has text; none: nothing to read for now. */
@@ -264,6 +311,15 @@ static oomsight_status open_next(oos_tail *tail, oomsight_error *reterr)
 {
     if (tail->backlog_at < tail->backlog_count) return open_backlog(tail, reterr);
     tail->backlog_at = tail->backlog_count = 0;
+    /* Others may have come and gone since the last one: while the name led nowhere, or while we read. */
+    if (tail->begun) {
+        oos_tail_point const was = here(tail, tail->read_at);
+        fill_backlog(tail, &was, IF_GROWN, tail->copied);
+    } else if (!tail->resumes && tail->since != INT64_MAX) {
+        fill_backlog(tail, &(oos_tail_point){.time = tail->since}, IF_GROWN, false);
+    }
+    tail->since = INT64_MAX;
+    if (tail->backlog_count) return open_backlog(tail, reterr);
     int const fd = oos_roots_open_file(tail->shared->roots, tail->root, tail->relative);
     oos_file_id id;
     tail->why = fd < 0 ? errno : 0;
@@ -274,7 +330,13 @@ static oomsight_status open_next(oos_tail *tail, oomsight_error *reterr)
     }
     tail->fd = fd;
     tail->current = true;
+    tail->away = false;
     return begin_part(tail, &id, 0, 0, reterr);
+}
+
+static bool ends_as_read(int fd, uint64_t read, uint64_t ending)
+{
+    return !ending || oos_file_ending(fd, read) == ending;
 }
 
 /* The first time: go on where an earlier run stopped, whatever the file is called now. */
@@ -286,7 +348,8 @@ static oomsight_status open_first(oos_tail *tail, oomsight_error *reterr)
     if (!tail->resumes) return open_next(tail, reterr);
     int const fd = oos_roots_open_file(tail->shared->roots, tail->root, tail->relative);
     tail->why = fd < 0 ? errno : 0;
-    if (fd >= 0 && oos_file_identify(fd, &id, &size) && oos_file_same(&id, &from->id) && size >= from->byte) {
+    if (fd >= 0 && oos_file_identify(fd, &id, &size) && oos_file_same(&id, &from->id) && size >= from->byte &&
+        ends_as_read(fd, from->read, from->ending)) {
         tail->fd = fd;
         tail->current = true;
         tail->size = size;
@@ -297,8 +360,7 @@ static oomsight_status open_first(oos_tail *tail, oomsight_error *reterr)
     if (fd < 0 && tail->why != ENOENT) return OOMSIGHT_OK; /* still there, but not for us */
     tail->resumes = false;
     /* Whatever comes next; the history stays, since it is the same engine. */
-    fill_backlog(tail, &from->id, from->byte, from->lines, WITH_IT, fd >= 0 && id.inode == from->id.inode,
-                 from->time);
+    fill_backlog(tail, from, WITH_IT, fd >= 0 && id.inode == from->id.inode);
     return open_next(tail, reterr);
 }
 
@@ -347,6 +409,10 @@ static oomsight_status read_some(oos_tail *tail, bool all, size_t *ret_count, bo
         do got = pread(tail->fd, room, capacity, (off_t)tail->byte);
         while (got < 0 && errno == EINTR);
         count = got > 0 ? (size_t)got : 0;
+        if (count && !ends_as_read(tail->fd, tail->byte, tail->ending)) {
+            count = 0; /* it was cut, and is longer again */
+            tail->check = true;
+        }
     }
     *ret_more = count == capacity || (tail->packed && count);
     if (tail->byte + count > tail->size) tail->size = tail->byte + count;
@@ -362,6 +428,7 @@ static oomsight_status read_some(oos_tail *tail, bool all, size_t *ret_count, bo
     uint64_t const before = oos_explainer_lines(tail->explainer);
     OOS_TRY(oos_explainer_took(tail->explainer, count, reterr));
     tail->byte += count;
+    tail->ending = tail->packed || tail->stream || *ret_more ? 0 : oos_file_ending(tail->fd, tail->byte);
     tail->read_at = oos_logtime_now();
     tail->shared->bytes += count;
     tail->shared->lines += oos_explainer_lines(tail->explainer) - before;
@@ -371,11 +438,15 @@ static oomsight_status read_some(oos_tail *tail, bool all, size_t *ret_count, bo
 
 /* ---- the end of the data ---- */
 
-/* The same file starts over: it is shorter than what was read of it, or begins otherwise. */
+/* The same file starts over: it is shorter than what was read of it, or has other text there. */
 static bool is_cut(oos_tail *tail)
 {
     oos_file_id id;
+    int64_t const written = written_at(tail->fd);
+    if (written == tail->written && tail->size == tail->byte) return false; /* as it was */
+    tail->written = written;
     if (!oos_file_identify(tail->fd, &id, &tail->size)) return false;
+    if (tail->size >= tail->byte && !ends_as_read(tail->fd, tail->byte, tail->ending)) return true;
     return tail->size < tail->byte || (tail->id.print && id.print && id.print != tail->id.print) ||
            (tail->id.print && !id.print && tail->byte > 0);
 }
@@ -383,8 +454,9 @@ static bool is_cut(oos_tail *tail)
 /* What was not read before the cut may be in a copy. */
 static oomsight_status start_over(oos_tail *tail, oomsight_error *reterr)
 {
-    oos_file_id id = tail->id;
-    fill_backlog(tail, &id, tail->byte, oos_explainer_lines(tail->explainer), WITH_IT, true, INT64_MAX);
+    oos_file_id id;
+    oos_tail_point const was = here(tail, INT64_MAX);
+    fill_backlog(tail, &was, WITH_IT, true);
     if (tail->backlog_count) {
         close_part(tail);
         return open_next(tail, reterr);
@@ -395,10 +467,6 @@ static oomsight_status start_over(oos_tail *tail, oomsight_error *reterr)
 
 static oomsight_status go_on(oos_tail *tail, oomsight_error *reterr)
 {
-    if (tail->current) {
-        oos_file_id const id = tail->id;
-        fill_backlog(tail, &id, tail->byte, 0, WITHOUT_IT, false, tail->read_at);
-    }
     bool more;
     for (size_t count = 1; count;) OOS_TRY(read_some(tail, true, &count, &more, reterr));
     close_part(tail);
@@ -419,10 +487,16 @@ static oomsight_status check_name(oos_tail *tail, int64_t now, bool *ret_again, 
     if (!oos_roots_stat(tail->shared->roots, tail->root, tail->relative, &is)) {
         if (!tail->gone_at) tail->gone_at = now;
         *ret_gone = now - tail->gone_at >= GONE_MS;
+        if (!*ret_gone || tail->away) return OOMSIGHT_OK;
+        /* What came under the name meanwhile may have been moved away, too. */
+        int64_t const since = tail->gone_at;
+        tail->away = *ret_again = true;
+        OOS_TRY(go_on(tail, reterr));
+        tail->gone_at = since;
         return OOMSIGHT_OK;
     }
     tail->gone_at = 0;
-    if ((uint64_t)is.st_ino == tail->id.inode && (uint64_t)is.st_dev == tail->id.device) {
+    if (leads_to(&is, &tail->id)) {
         tail->moved = false;
         return OOMSIGHT_OK;
     }
@@ -550,6 +624,8 @@ bool oos_tail_point_of(const oos_tail *tail, oos_tail_point *ret_point)
     }
     *ret_point = (oos_tail_point){.id = tail->id,
                                   .prior = prior_of(tail, tail->part_number),
+                                  .read = tail->byte,
+                                  .ending = tail->ending,
                                   .time = tail->caught_up,
                                   .history = at.history,
                                   .version = at.version,
@@ -557,6 +633,7 @@ bool oos_tail_point_of(const oos_tail *tail, oos_tail_point *ret_point)
     if (at.open && tail->part_number - at.first_part < PARTS_KEPT) {
         ret_point->id = tail->parts[at.first_part % PARTS_KEPT];
         ret_point->prior = prior_of(tail, at.first_part);
+        if (at.first_part != tail->part_number) ret_point->read = ret_point->ending = 0;
         ret_point->byte = at.first_byte;
         ret_point->lines = at.first_line ? at.first_line - 1 : 0;
     } else {
@@ -585,6 +662,31 @@ uint64_t oos_tail_behind(const oos_tail *tail)
     return tail->packed ? 0 : oos_sub(tail->size, tail->byte);
 }
 
+int64_t oos_tail_written(const oos_tail *tail)
+{
+    return tail->written;
+}
+
+bool oos_tail_rests(const oos_tail *tail)
+{
+    return tail->begun && tail->current && tail->size <= tail->byte && !oos_explainer_waits(tail->explainer);
+}
+
+bool oos_tail_has_folder(const oos_tail *tail)
+{
+    char name[OOS_ROTATED_NAME_BYTES];
+    int const folder = open_folder(tail, name);
+    if (folder >= 0) close(folder);
+    return folder >= 0;
+}
+
+void oos_tail_measure(oos_tail *tail)
+{
+    struct stat is;
+    if (tail->fd >= 0 && !tail->packed && !tail->stream && fstat(tail->fd, &is) == 0)
+        tail->size = (uint64_t)is.st_size;
+}
+
 int64_t oos_tail_behind_since(const oos_tail *tail)
 {
     return tail->caught_up;
@@ -596,7 +698,7 @@ uint64_t oos_tail_incident_id(const oos_tail *tail, const oos_incident *incident
     /* A file that was packed has another inode; a time tells as much. */
     bool const timed = incident->first_time != OOS_TIME_NONE && id->print;
     uint64_t const figures[] = {timed ? 0 : id->inode, id->print, incident->first_byte,
-                                (uint64_t)incident->first_time};
+                                (uint64_t)incident->first_time, oos_value(incident, OOS_NUMBER_tried)};
     return oos_hash_add(oos_hash_add(OOS_HASH_START, tail->path, strlen(tail->path)), figures,
                         sizeof figures);
 }

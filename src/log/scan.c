@@ -388,8 +388,15 @@ oomsight_status oos_linescan_took(oos_linescan *w, size_t count, oomsight_error 
     return w->head == SNIFF_BYTES || (w->origin.growing && is_clear(w)) ? decide(w, reterr) : OOMSIGHT_OK;
 }
 
+/* A whole line is held back, since the next may belong to it. Not so the first part of a line that its writer has cut. */
+static bool holds_line(const oos_linescan *w)
+{
+    return w->cleans && w->cleaner.wants_more && !(w->cleaner.what & OOS_CLEAN_CRI);
+}
+
 bool oos_linescan_waits(const oos_linescan *w)
 {
+    if (holds_line(w)) return true;
     return w->decided ? w->hit_at < w->hit_count : w->head > 0;
 }
 
@@ -423,6 +430,7 @@ oomsight_status oos_linescan_settle(oos_linescan *w, oomsight_error *reterr)
     if (!oos_linescan_waits(w)) return OOMSIGHT_OK;
     if (!take_bench(w)) return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for a log");
     if (!w->decided && w->head) OOS_TRY(decide(w, reterr));
+    if (holds_line(w)) OOS_TRY(scan_raw(w, 0, true, reterr));
     hand_on(w, true);
     return OOMSIGHT_OK;
 }

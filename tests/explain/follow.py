@@ -12,7 +12,7 @@ import time
 import urllib.error
 import urllib.request
 
-from following import HARMLESS, START, Claims, Follower, cri, docker, failure, plain, pod_folder, tried, write
+from following import FRAME, HARMLESS, OOM, START, Claims, Follower, cri, docker, failure, plain, pod_folder, tried, write
 
 BINARY = os.path.abspath(sys.argv[1])
 C = Claims()
@@ -385,7 +385,7 @@ def case_metrics(folder):
     cause = f.wait_for(1)[0]["cause"]
     time.sleep(1.2)
     code, text = get(port, "/metrics")
-    for part in ('oomsight_incidents_total{namespace="team-a",phase="weight_load",cause="%s"} 1\n' % cause,
+    for part in ('oomsight_incidents_late_total{namespace="team-a",phase="weight_load",cause="%s"} 1\n' % cause,
                  'oomsight_engine_bytes{namespace="team-a",pod="chat-0",container="vllm",owner="weights"} 16396037652\n',
                  "oomsight_files 1\n", "oomsight_lag_bytes 0\n", "oomsight_lines_read_total 5\n", "oomsight_write_errors_total 0\n"):
         C.claim(code == 200 and part in text, "a metric", part, text)
@@ -394,6 +394,168 @@ def case_metrics(folder):
     f.stop()
     wrong = subprocess.run([BINARY, "explain", "--follow", "--metrics", "localhost", folder], capture_output=True, text=True, check=False)
     C.claim(wrong.returncode == 2 and "PORT" in wrong.stderr, "a wrong address", wrong)
+
+
+def case_late_or_now(folder):
+    """What is found long after it happened is counted apart: nobody is woken by it."""
+    metrics = os.path.join(folder, "m.prom")
+    now = time.strftime("%Y-%m-%dT%H:%M:%S.000000001Z", time.gmtime())
+    write(os.path.join(pod_folder(folder), "0.log"), cri(START + failure(100)))
+    write(os.path.join(pod_folder(folder, pod="chat-1"), "0.log"), cri(START + failure(200), now))
+    old = os.path.join(folder, "plain.log")
+    write(old, plain(failure(300)))
+    os.utime(old, (1e9, 1e9))
+    f = Follower(BINARY, "--metrics-file", metrics, folder)
+    f.wait_for(3)
+    f.stop()
+    with open(metrics, encoding="utf-8") as text:
+        counts = [line.rsplit(" ", 1) for line in text if line.startswith("oomsight_incidents_")]
+    sums = {name: sum(int(n) for key, n in counts if key.startswith(name)) for name in ("oomsight_incidents_total", "oomsight_incidents_late_total")}
+    C.claim(sums == {"oomsight_incidents_total": 1, "oomsight_incidents_late_total": 2}, "late and now", counts)
+
+
+def case_away_for_a_moment(folder):
+    """The name leads nowhere for a while, and what came next was moved away before anybody looked; also with a state and a kill."""
+    for at, words in enumerate(((), ("--state", os.path.join(folder, "state")))):
+        root = os.path.join(folder, "logs%d" % at)
+        log = os.path.join(root, "e.log")
+        os.makedirs(root)
+        write(log, plain(["first"] + START + failure(101)))
+        f = Follower(BINARY, *words, root)
+        f.wait_for(1)
+        os.rename(log, log + ".1")
+        time.sleep(4.5)
+        if words:
+            f.stop(signal.SIGKILL)
+        write(log, plain(["second"] + START + failure(102)))
+        os.rename(log, log + ".0")
+        os.rename(log + ".1", log + ".2")
+        os.rename(log + ".0", log + ".1")
+        write(log, plain(["third"] + START + failure(103)))
+        if words:
+            f = Follower(BINARY, *words, root)
+        got = f.wait_for(2 if words else 3)
+        f.stop()
+        C.claim(tried(got) == ([102, 103] if words else [101, 102, 103]), "after the gap", words, tried(got))
+
+
+def case_moved_away_unseen(folder):
+    """Written and moved away between two looks, under names that count on; nothing of it was ever seen under its own name."""
+    f = Follower(BINARY, folder)
+    time.sleep(0.7)
+    log = os.path.join(folder, "e.log")
+    for number in range(1, 5):
+        write(log, plain(["part %d" % number] + START + failure(100 * number)))
+        if number < 4:
+            os.rename(log, log + ".%d" % number)
+            time.sleep(0.02)
+    got = f.wait_for(4)
+    f.stop()
+    C.claim(tried(got) == [100, 200, 300, 400], "all generations", tried(got))
+
+
+def case_same_inode_other_text(folder):
+    """Started again into the same file while nobody looked: the first line is equal, the text longer."""
+    log, state = os.path.join(folder, "a.log"), os.path.join(folder, "state")
+    head = ["nohup: ignoring input"]
+    write(log, plain(head + START + failure(100)))
+    f = Follower(BINARY, "--state", state, log)
+    f.wait_for(1)
+    time.sleep(1.2)
+    f.stop(signal.SIGKILL)
+    write(log, plain(head + START + failure(200) + ["%d %s" % (i, HARMLESS) for i in range(30)]), "w")
+    f = Follower(BINARY, "--state", state, log)
+    got = f.wait_for(1)
+    C.claim(tried(got) == [200], "while it was down", tried(got))
+    write(log, plain(head + START + failure(300) + ["%d %s" % (i * 7, HARMLESS) for i in range(90)]), "w")
+    got = f.wait_for(2)
+    f.stop()
+    C.claim(tried(got) == [200, 300], "while it looked", tried(got))
+
+
+def case_finished_logs_make_room(folder):
+    """More finished logs than places: the new ones that fail get a place."""
+    for i in range(60):
+        log = os.path.join(folder, "old-%02d.log" % i)
+        write(log, plain(START))
+        os.utime(log, (1e9 + i, 1e9 + i))
+    f = Follower(BINARY, "--max-files", "8", "--metrics-file", os.path.join(folder, "m.prom"), folder)
+    time.sleep(1)
+    for i in range(5):
+        write(os.path.join(folder, "new-%d.log" % i), plain(START + failure(100 + i)))
+    got = f.wait_for(5)
+    C.claim(sorted(tried(got)) == [100, 101, 102, 103, 104], "the new ones", tried(got))
+    with open(os.path.join(folder, "old-00.log"), "a", encoding="utf-8") as late:
+        late.write(plain(failure(200)))
+    C.claim(200 in tried(f.wait_for(6)), "one that rested and grows", tried(f.incidents()))
+    f.stop()
+
+
+def case_fingerprints_group(folder):
+    """Equal but for the size: one fingerprint. Another release or phase: another."""
+    other = [line.replace("0.19.1", "0.24.0") for line in START]
+    later = ['  File "/usr/lib/python3/site-packages/vllm/v1/worker/gpu_worker.py", line 400, in determine_available_memory', OOM % 500]
+    for name, lines in (("a", START + failure(100) + START + failure(2000)), ("b", other + failure(100)), ("c", START + later)):
+        write(os.path.join(folder, name + ".log"), plain(lines))
+    f = Follower(BINARY, folder)
+    prints = {}
+    for i in f.wait_for(4):
+        prints.setdefault(os.path.basename(i["source"]["path"]), []).append(i["fingerprint"])
+    f.stop()
+    C.claim(len(prints) == 3 and len(set(prints["a.log"])) == 1 and len(set(sum(prints.values(), []))) == 3, "groups", prints)
+
+
+def case_folder_that_comes_later(folder):
+    """A folder that is not there yet is found soon after it is made."""
+    root = os.path.join(folder, "later")
+    f = Follower(BINARY, root + "/")
+    time.sleep(0.7)
+    os.makedirs(root)
+    write(os.path.join(root, "a.log"), plain(START + failure(100)))
+    start = time.monotonic()
+    C.claim(tried(f.wait_for(1)) == [100] and time.monotonic() - start < 6, "found soon", time.monotonic() - start)
+    f.stop()
+
+
+def case_stopped_in_the_middle(folder):
+    """Asked to end while a failure is being printed: told once, whole, by the next run."""
+    log, state = os.path.join(folder, "a.log"), os.path.join(folder, "state")
+    words = ("--state", state, log)
+    write(log, plain(START))
+    f = Follower(BINARY, *words)
+    time.sleep(1.5)
+    write(log, plain(["Traceback (most recent call last):", FRAME]))
+    time.sleep(0.3)
+    first = (f.stop(), f.incidents())[1]
+    write(log, plain([OOM % 100]))
+    f = Follower(BINARY, *words)
+    got = f.wait_for(1)
+    f.stop()
+    C.claim(first == [] and tried(got) == [100] and got[0]["phase"] == "weight_load" and got[0]["is_oom"], "once, whole", first, got)
+
+
+def case_nothing_is_written_when_nothing_happens(folder):
+    """Positions are written when something was read, not each second."""
+    log, state = os.path.join(folder, "a.log"), os.path.join(folder, "state")
+    write(log, plain(START))
+    f = Follower(BINARY, "--state", state, log)
+    time.sleep(2.5)
+    before = os.stat(os.path.join(state, "positions")).st_ino
+    time.sleep(2.5)
+    after = os.stat(os.path.join(state, "positions")).st_ino
+    f.stop()
+    C.claim(before == after, "the same file")
+
+
+def case_wrapped_text_at_its_end(folder):
+    """A failure that a terminal has wrapped is told whole, also when nothing follows it."""
+    log = os.path.join(folder, "a.log")
+    lines = START + failure(100)
+    write(log, plain(sum(([line[i:i + 80] for i in range(0, len(line), 80)] for line in lines), [])))
+    f = Follower(BINARY, log)
+    got = f.wait_for(1)
+    f.stop()
+    C.claim(tried(got) == [100] and got[0]["is_oom"], "whole", got)
 
 
 def case_state_is_one_mans(folder):

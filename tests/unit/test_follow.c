@@ -112,12 +112,19 @@ static void files_moved_away_are_listed_oldest_first(void **state)
     static const char *const sets[][6] = {
         {"0.log.20260101-000000.gz", "0.log.20260101-000001", "0.log.20260102-000000", NULL},
         {"x.log.10", "x.log.2.gz", "x.log.1", NULL},
-        {"y.log-20260101.zst", "y.log-20260102", NULL}};
-    static const char *const bases[] = {"0.log", "x.log", "y.log"};
+        {"y.log-20260101.zst", "y.log-20260102", NULL},
+        {"z.log.1", "z.log.2", "z.log.10", NULL}}; /* counted on: the times tell */
+    static const char *const bases[] = {"0.log", "x.log", "y.log", "z.log"};
     char folder[] = "/tmp/oomsight-rotated-XXXXXX", command[64];
     assert_non_null(mkdtemp(folder));
-    for (size_t s = 0; s < 3; s++)
-        for (size_t i = 0; sets[s][i]; i++) put_file(folder, sets[s][i]);
+    for (size_t s = 0; s < 4; s++)
+        for (size_t i = 0; sets[s][i]; i++) {
+            char path[512];
+            struct timespec const times[2] = {{.tv_sec = 1000 + (time_t)i}, {.tv_sec = 1000 + (time_t)i}};
+            put_file(folder, sets[s][i]);
+            snprintf(path, sizeof path, "%s/%s", folder, sets[s][i]);
+            assert_int_equal(utimensat(AT_FDCWD, path, times, 0), 0);
+        }
     static const char *const others[] = {"0.log",       "0.log.tmp", "0.log.out", "0.logx",
                                          "x.log.1.bak", "x.log~",    "10.log.1",  "0.log.20260101-000001.gz",
                                          "x.log.1.gz"};
@@ -125,7 +132,7 @@ static void files_moved_away_are_listed_oldest_first(void **state)
     int const fd = open(folder, O_RDONLY | O_DIRECTORY);
     oos_rotated *list = calloc(OOS_ROTATED_MAX, sizeof *list);
     assert_non_null(list);
-    for (size_t s = 0; s < 3; s++) {
+    for (size_t s = 0; s < 4; s++) {
         size_t const count = oos_rotated_list(fd, bases[s], list);
         for (size_t i = 0; i < count; i++) {
             assert_non_null(sets[s][i]);
@@ -147,6 +154,56 @@ static void the_print_of_a_file_is_that_of_its_first_line(void **state)
     assert_true(oos_file_print(one, sizeof one - 1) == oos_file_print(two, sizeof two - 1));
     assert_true(oos_file_print(one, sizeof one - 1) != oos_file_print(three, sizeof three - 1));
     assert_true(oos_file_print(part, sizeof part - 1) == 0);
+}
+
+static void a_file_is_known_by_what_was_read_of_it(void **state)
+{
+    (void)state;
+    char path[] = "/tmp/oomsight-ending-XXXXXX";
+    int const fd = mkstemp(path);
+    assert_true(fd >= 0);
+    char text[600];
+    memset(text, 'a', sizeof text);
+    assert_int_equal(write(fd, text, sizeof text), sizeof text);
+    uint64_t const ending = oos_file_ending(fd, 500);
+    assert_true(ending != 0);
+    assert_int_equal(pwrite(fd, "b", 1, 500), 1); /* behind */
+    assert_true(oos_file_ending(fd, 500) == ending);
+    assert_int_equal(pwrite(fd, "b", 1, 499), 1); /* the last byte that was read */
+    assert_true(oos_file_ending(fd, 500) != ending);
+    assert_int_equal(ftruncate(fd, 400), 0);
+    assert_true(oos_file_ending(fd, 500) == 0);
+    assert_true(oos_file_ending(fd, 0) == 0);
+    close(fd);
+    unlink(path);
+}
+
+/* A state without a folder remembers where each file stands, and that it was read to its end. */
+static void what_rests_is_remembered_without_a_folder(void **unused)
+{
+    (void)unused;
+    oos_state *state;
+    oos_tail_point back;
+    struct stat is = {.st_ino = 7, .st_dev = 1, .st_size = 100};
+    oos_tail_point point = {.id = {1, 7, 3}, .byte = 100, .read = 100, .time = NOW};
+    assert_int_equal(oos_state_open(NULL, NULL, &state, NULL), OOMSIGHT_OK);
+    assert_false(oos_state_find(state, "a.log", &back));
+    oos_state_put(state, "a.log", &point);
+    assert_true(oos_state_find(state, "a.log", &back));
+    assert_int_equal(back.byte, 100);
+    assert_true(oos_state_is_read(state, "a.log", &is, NOW));
+    is.st_size = 101;
+    assert_false(oos_state_is_read(state, "a.log", &is, NOW));
+    is.st_size = 100;
+    is.st_ino = 8;
+    assert_false(oos_state_is_read(state, "a.log", &is, NOW));
+    point.byte = 40; /* an incident is open */
+    is.st_ino = 7;
+    oos_state_put(state, "a.log", &point);
+    assert_false(oos_state_is_read(state, "a.log", &is, NOW));
+    assert_true(oos_state_save(state, true, NOW + (int64_t)86401 * 1000000000));
+    assert_false(oos_state_find(state, "a.log", &back)); /* a day later */
+    oos_state_close(state);
 }
 
 /* ---- many texts on one bench ---- */
@@ -298,6 +355,8 @@ int main(void)
         cmocka_unit_test(a_path_that_breaks_the_rules_names_nothing),
         cmocka_unit_test(files_moved_away_are_listed_oldest_first),
         cmocka_unit_test(the_print_of_a_file_is_that_of_its_first_line),
+        cmocka_unit_test(a_file_is_known_by_what_was_read_of_it),
+        cmocka_unit_test(what_rests_is_remembered_without_a_folder),
         cmocka_unit_test(texts_that_take_turns_on_one_bench_are_told_as_if_alone),
         cmocka_unit_test(a_history_comes_back_as_it_was),
     };

@@ -67,7 +67,7 @@ WHERE isValidJSON(line) AND JSONExtractString(line, 'schema') = 'oomsight.incide
       AND seen IS NOT NULL;
 
 CREATE MATERIALIZED VIEW IF NOT EXISTS oomsight.reject TO oomsight.rejected AS
-SELECT node, substring(line, 1, 4096) AS line FROM oomsight.lines
-WHERE NOT (isValidJSON(line) AND JSONExtractString(line, 'schema') = 'oomsight.incident/1'
-           AND match(JSONExtractString(line, 'id'), '^[0-9a-f]{16}$') AND match(JSONExtractString(line, 'fingerprint'), '^[0-9a-f]{16}$')
-           AND parseDateTime64BestEffortOrNull(JSONExtractString(line, 'seen_at'), 3, 'UTC') IS NOT NULL);
+SELECT node, substring(whole, 1, 4096) AS line FROM (SELECT node, line AS whole FROM oomsight.lines)
+WHERE NOT (isValidJSON(whole) AND JSONExtractString(whole, 'schema') = 'oomsight.incident/1'
+           AND match(JSONExtractString(whole, 'id'), '^[0-9a-f]{16}$') AND match(JSONExtractString(whole, 'fingerprint'), '^[0-9a-f]{16}$')
+           AND parseDateTime64BestEffortOrNull(JSONExtractString(whole, 'seen_at'), 3, 'UTC') IS NOT NULL);
