@@ -49,9 +49,8 @@ int cmd_explain(cli_options *given)
     static const char *nothing[] = {standard_input};
     const char **paths = given->word_count ? (const char **)given->words : nothing;
     size_t const wanted = given->word_count ? (size_t)given->word_count : 1;
-    if (!given->follow && (given->state || given->metrics || given->metrics_file || given->max_files.given)) {
-        fputs("oomsight explain: --state, --metrics, --metrics-file and --max-files go with --follow\n",
-              stderr);
+    if (!given->follow && (given->state || given->metrics_file || given->max_files.given)) {
+        fputs("oomsight explain: --state, --metrics-file and --max-files go with --follow\n", stderr);
         return EXIT_USAGE;
     }
 

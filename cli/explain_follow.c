@@ -147,7 +147,6 @@ int follow_logs(const cli_options *given, const oomsight_data *data, const char 
     params.paths = paths;
     params.path_count = path_count;
     params.state_dir = given->state;
-    params.metrics_address = given->metrics;
     params.metrics_file = given->metrics_file;
     params.most_files = (size_t)given->max_files.number;
     params.allow_hub = given->hub && !given->offline;
@@ -155,15 +154,14 @@ int follow_logs(const cli_options *given, const oomsight_data *data, const char 
     params.render = &render;
     params.on_trouble = on_trouble;
     struct stat is;
-    bool const many = given->state || given->metrics || given->metrics_file || path_count > 1 ||
-                      strpbrk(paths[0], "*?[") || (stat(paths[0], &is) == 0 && S_ISDIR(is.st_mode));
+    bool const many = given->state || given->metrics_file || path_count > 1 || strpbrk(paths[0], "*?[") ||
+                      (stat(paths[0], &is) == 0 && S_ISDIR(is.st_mode));
     if (many && render.format == OOMSIGHT_FORMAT_TEXT) render.format = OOMSIGHT_FORMAT_JSON;
     if (oomsight_agent_open(&params, &agent, &error) != OOMSIGHT_OK) return fail_with(&error);
     struct sigaction const action = {.sa_handler = on_interrupt};
     sigaction(SIGINT, &action, NULL);
     sigaction(SIGTERM, &action, NULL);
     signal(SIGXFSZ, SIG_IGN); /* a limit on file sizes is a full disk like any other */
-    if (given->metrics) fprintf(stderr, "oomsight: metrics on port %u\n", oomsight_agent_metrics_port(agent));
     int const code = run(agent, given, &out, &error);
     oomsight_agent_close(agent);
     if (out.path && out.fd >= 0) close(out.fd);

@@ -219,7 +219,6 @@ typedef struct oomsight_agent_params {
     const char *const *paths;
     size_t path_count;
     const char *state_dir;                /* positions are kept here over restarts; NULL: begin anew */
-    const char *metrics_address;          /* "PORT" (on 127.0.0.1) or "ADDRESS:PORT"; NULL: no listener */
     const char *metrics_file;             /* for a textfile collector, replaced as a whole; NULL: none */
     size_t most_files;                    /* followed at once, 0: 4096 */
     int allow_hub;                        /* as for an explanation */
@@ -229,7 +228,7 @@ typedef struct oomsight_agent_params {
 } oomsight_agent_params;
 #define OOMSIGHT_AGENT_PARAMS_INIT                                                                           \
     {                                                                                                        \
-        sizeof(oomsight_agent_params), NULL, NULL, 0, NULL, NULL, NULL, 0, 0, NULL, NULL, NULL               \
+        sizeof(oomsight_agent_params), NULL, NULL, 0, NULL, NULL, 0, 0, NULL, NULL, NULL                     \
     }
 
 OOMSIGHT_MUST_CHECK oomsight_status oomsight_agent_open(const oomsight_agent_params *params,
@@ -251,7 +250,6 @@ OOMSIGHT_MUST_CHECK oomsight_status oomsight_agent_finish(oomsight_agent *agent,
 int oomsight_agent_ended(const oomsight_agent *agent); /* standard input, the only path, is over */
 int oomsight_agent_found_oom(const oomsight_agent *agent);
 uint64_t oomsight_agent_bytes_read(const oomsight_agent *agent);
-unsigned oomsight_agent_metrics_port(const oomsight_agent *agent); /* 0: no listener */
 
 /* ---- bisect ---------------------------------------------------------------------------------------------------- */
 

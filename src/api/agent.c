@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-enum { MOST_FILES = 4096, TEXT_ENOUGH_BYTES = 1 << 20, PUBLISH_MS = 1000, FILE_MS = 5000 };
+enum { MOST_FILES = 4096, TEXT_ENOUGH_BYTES = 1 << 20, FILE_MS = 5000 };
 
 struct oomsight_agent {
     oos_arena *arena; /* knowledge and parameters */
@@ -22,10 +22,9 @@ struct oomsight_agent {
     oos_knowledge knowledge;
     oos_agent *agent;
     oos_metrics *metrics;
-    oos_http *http;           /* NULL: nobody may ask */
     const char *metrics_file; /* NULL: none */
     char *metrics_fresh;      /* beside it, moved over it */
-    int64_t published_at, filed_at;
+    int64_t filed_at;
     oos_text text; /* told and not yet delivered */
     size_t incidents;
     bool found_oom, busy, file_told;
@@ -86,7 +85,6 @@ static oomsight_status open_parts(oomsight_agent *a, const oomsight_agent_params
     if (!a->notes || !a->metrics) return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory to follow files");
     OOS_TRY(oos_knowledge_load(a->arena, params->data->dir, &a->knowledge, reterr));
     oos_api_knows_models(params->data, &a->knowledge);
-    if (params->metrics_address) OOS_TRY(oos_http_open(params->metrics_address, &a->http, reterr));
     oos_agent_params const inner = {.paths = params->paths,
                                     .path_count = params->path_count,
                                     .state_folder = params->state_dir,
@@ -157,39 +155,25 @@ static void write_file(oomsight_agent *a, const char *text)
 static void publish(oomsight_agent *a, bool last)
 {
     int64_t const now = oos_clock_ms();
-    bool const file = a->metrics_file && (last || !a->filed_at || now - a->filed_at >= FILE_MS);
-    bool const serve = a->http && (!a->published_at || now - a->published_at >= PUBLISH_MS);
     char *text;
-    if (!file && !serve) return;
+    if (!a->metrics_file || (!last && a->filed_at && now - a->filed_at < FILE_MS)) return;
     oos_text all = {0};
     oos_report_metrics(a->metrics, a->agent, &all);
     if (oos_text_take(&all, &text, NULL) != OOMSIGHT_OK) return;
-    if (file) {
-        write_file(a, text);
-        a->filed_at = now;
-    }
-    a->published_at = now;
-    if (a->http)
-        oos_http_publish(a->http, text);
-    else
-        free(text);
+    write_file(a, text);
+    free(text);
+    a->filed_at = now;
 }
 
 void oomsight_agent_close(oomsight_agent *a)
 {
     if (!a) return;
     if (a->agent) publish(a, true);
-    oos_http_close(a->http);
     oos_agent_close(a->agent);
     oos_metrics_free(a->metrics);
     oos_text_free(&a->text);
     oos_arena_free(a->notes);
     oos_arena_free(a->arena);
-}
-
-unsigned oomsight_agent_metrics_port(const oomsight_agent *a)
-{
-    return a->http ? oos_http_port(a->http) : 0;
 }
 
 /* ---- rounds ---- */

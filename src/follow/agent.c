@@ -21,6 +21,7 @@ enum {
     SYNC_MS = 10000,
     SPARE_FILES = 64, /* descriptors for everything else */
     ENTRIES_MAX = 1 << 18,
+    QUIET_MS = 2000,    /* so long without a byte: it may make room */
     LOOK_MAX_MS = 2000, /* a file that was quiet for long is looked at so often */
     LOOK_PART = 10      /* ... one that was quiet for a while after a tenth of it */
 };
@@ -135,13 +136,15 @@ void oos_agent_close(oos_agent *agent)
 
 /* ---- looking for files ---- */
 
-/* The file that was written longest ago, and before `written`, gives up its place: all of it was read. */
+/* Of the files that were read to their end the one that was written longest ago gives up its place, to one that has more. */
 static bool make_room(oos_agent *agent, int64_t written)
 {
+    int64_t const now = oos_clock_ms();
     item *oldest = NULL;
     for (item *it = agent->items; it; it = it->hh.next) {
         bool const given = agent->roots.list[it->root].kind == OOS_ROOT_FILE;
-        if (given || oos_tail_written(it->tail) >= written || !oos_tail_rests(it->tail)) continue;
+        bool const quiet = now - it->quiet_since >= QUIET_MS || oos_tail_written(it->tail) < written;
+        if (given || !quiet || !oos_tail_rests(it->tail)) continue;
         if (!oldest || oos_tail_written(it->tail) < oos_tail_written(oldest->tail)) oldest = it;
     }
     if (!oldest) return false;

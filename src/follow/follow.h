@@ -228,23 +228,6 @@ void oos_history_write(const oos_signals *signals, const oos_incident *history, 
 /* Strings are copied into the arena. False: not a history. What this version does not know is left out. */
 bool oos_history_read(oos_arena *arena, const oos_signals *signals, oos_view text, oos_incident *ret_history);
 
-/* Two texts over HTTP, for whoever asks: /metrics and /healthz. GET only, one thread, few connections; nothing of a request
- * but its path is looked at. Who asks much or slowly loses connections of his own, not those of others. */
-
-/* Connections that are kept: a new one beyond that takes the place of the oldest that waits, of its own address first. */
-enum { OOS_HTTP_CONNECTIONS_MAX = 32, OOS_HTTP_PER_ADDRESS_MAX = 8 };
-
-typedef struct oos_http oos_http;
-
-/* `address`: "PORT" (then 127.0.0.1), "ADDRESS:PORT" or "[ADDRESS]:PORT". Port 0: any. */
-oomsight_status oos_http_open(const char *address, oos_http **ret_http, oomsight_error *reterr);
-void oos_http_close(oos_http *http); /* NULL is fine */
-unsigned oos_http_port(const oos_http *http);
-
-/* What /metrics answers from now on; /healthz is well as long as this is called at least every 30 seconds. Takes the text,
- * which comes from malloc(). */
-void oos_http_publish(oos_http *http, char *text);
-
 /* What an agent counts, in the text format of Prometheus (docs/reference/formats/agent.md). Labels are our own words and names that
  * keep the rules of Kubernetes: nothing of a log's text gets here. The number of series is bounded. */
 
@@ -261,28 +244,6 @@ void oos_metrics_write_error(oos_metrics *metrics);
 
 /* All of it. Keeps in mind what the engines of the agent's files told last. */
 void oos_report_metrics(oos_metrics *metrics, const oos_agent *agent, oos_text *text);
-
-/* The head of an HTTP request, as far as this responder wants to know it: which of two texts, or why not. */
-
-enum { OOS_HTTP_HEAD_MAX = 8 << 10 };
-
-typedef enum oos_http_wish {
-    OOS_HTTP_PARTIAL, /* the head has not ended yet */
-    OOS_HTTP_METRICS,
-    OOS_HTTP_HEALTH,
-    OOS_HTTP_ELSEWHERE, /* a path that is not there */
-    OOS_HTTP_METHOD,    /* not GET, not HEAD */
-    OOS_HTTP_GARBAGE,   /* no HTTP/1 */
-    OOS_HTTP_TOO_LONG   /* OOS_HTTP_HEAD_MAX bytes, and no end */
-} oos_http_wish;
-
-typedef struct oos_http_request {
-    oos_http_wish wish;
-    bool head_only; /* HEAD: the answer's body stays away */
-} oos_http_request;
-
-/* Looks at all bytes that have come so far. What cannot become a request is told at its first byte. */
-oos_http_request oos_http_request_read(const char *bytes, size_t len);
 
 /* Being told of files that come and go, by inotify. An aid: whoever uses it also looks for himself now and then. */
 

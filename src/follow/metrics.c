@@ -214,6 +214,8 @@ void oos_report_metrics(oos_metrics *metrics, const oos_agent *agent, oos_text *
     oos_agent_figures const figures = oos_agent_look(agent);
     put_head(text, "oomsight_build_info", "gauge", "The version that runs.");
     oos_text_printf(text, "oomsight_build_info{version=\"%s\"} 1\n", OOMSIGHT_VERSION);
+    put_head(text, "oomsight_written_timestamp_seconds", "gauge", "When this was written.");
+    oos_text_printf(text, "oomsight_written_timestamp_seconds %.3f\n", (double)oos_logtime_now() / 1e9);
     put_head(text, "oomsight_incidents_total", "counter",
              "Incidents of the last minutes when they were found, by phase and cause.");
     HASH_SORT(metrics->counters, by_key);

@@ -194,173 +194,13 @@ def listeners(pid):
 
 
 def case_no_listener(folder):
-    """Nobody listens unless asked, and then on loopback."""
+    """Nobody listens."""
     write(os.path.join(folder, "a.log"), plain(START))
     f = Follower(BINARY, folder)
     time.sleep(0.7)
     C.claim(listeners(f.process.pid) == [], "no socket", listeners(f.process.pid))
     with open("/proc/%d/status" % f.process.pid, encoding="ascii") as status:
         C.claim("Threads:\t1\n" in status.read(), "no thread")
-    f.stop()
-    f = Follower(BINARY, "--metrics", "0", folder)
-    f.wait_error("metrics on port")
-    C.claim(listeners(f.process.pid) == ["0100007F"], "127.0.0.1 alone", listeners(f.process.pid))
-    port = int(f.errors().split("metrics on port ")[1].split()[0])
-    # Forty who ask and say nothing more: the others are still answered, and following goes on.
-    idle = []
-    for _ in range(40):
-        s = socket.socket()
-        s.settimeout(2)
-        try:
-            s.connect(("127.0.0.1", port))
-            s.send(b"GET /metrics HTTP/1.1\r\nX: ")
-            idle.append(s)
-        except OSError:
-            s.close()
-    write(os.path.join(folder, "a.log"), plain(failure(3)))
-    C.claim(tried(f.wait_for(1)) == [3], "following goes on", f.incidents())
-    with open("/proc/%d/status" % f.process.pid, encoding="ascii") as status:
-        C.claim(int(re.search(r"Threads:\s+(\d+)", status.read()).group(1)) <= 2, "no thread per connection")
-    C.claim(len(os.listdir("/proc/%d/fd" % f.process.pid)) < 40, "connections are bounded")
-    for s in idle:
-        s.close()
-    f.stop()
-
-
-class Client(socket.socket):
-    """Somebody who asks, well or badly."""
-
-    def __init__(self, port, words=b"", address=None):
-        super().__init__()
-        self.settimeout(3)
-        if address:
-            self.bind((address, 0))
-        self.connect(("127.0.0.1", port))
-        if words:
-            self.sendall(words)
-
-    def answer(self):
-        """Everything until the other side ends; None: it was cut off."""
-        got = b""
-        try:
-            while True:
-                part = self.recv(65536)
-                if not part:
-                    return got
-                got += part
-        except (ConnectionError, socket.timeout):
-            return got or None
-
-    def is_cut(self, seconds=0.3):
-        """Has the other side ended it?"""
-        self.settimeout(seconds)
-        try:
-            return self.recv(1) == b""
-        except socket.timeout:
-            return False
-        except ConnectionError:
-            return True
-
-
-def healthy(port):
-    """/healthz, and whether it came within a second; an instrumented program on a busy machine may take five."""
-    start, allowed = time.monotonic(), 5 if "--sanitized" in sys.argv else 1
-    try:
-        got = Client(port, b"GET /healthz HTTP/1.1\r\nConnection: close\r\n\r\n").answer() or b""
-    except OSError:
-        return False
-    return got.startswith(b"HTTP/1.1 200 OK\r\n") and got.endswith(b"\r\n\r\nok\n") and time.monotonic() - start < allowed
-
-
-def listening(folder):
-    write(os.path.join(folder, "a.log"), plain(START))
-    f = Follower(BINARY, "--metrics", "0", folder)
-    f.wait_error("metrics on port")
-    return f, int(f.errors().split("metrics on port ")[1].split()[0])
-
-
-def case_clients_who_hold(folder):
-    """Connections that are held open, slowly filled or never read shut nobody out, and end."""
-    f, port = listening(folder)
-    C.claim(healthy(port), "well at first")
-    other = Client(port, b"GET /healthz HTTP/1.1\r\nX: ", "127.0.0.2")
-    idle = [Client(port) for _ in range(8)]
-    C.claim(healthy(port), "eight that say nothing")
-    idle += [Client(port, b"GET /metrics HTTP/1.1\r\nX: ") for _ in range(200)]
-    C.claim(healthy(port), "two hundred that stop in the middle")
-    deaf = [Client(port, b"GET /metrics HTTP/1.1\r\n\r\n") for _ in range(20)]
-    C.claim(healthy(port), "twenty that do not read")
-    C.claim(len(os.listdir("/proc/%d/fd" % f.process.pid)) < 60, "connections are bounded")
-    C.claim(not other.is_cut(), "another address keeps its own")
-    crowd = [Client(port, b"GET /", "127.0.%d.%d" % (n % 4 + 1, n % 40 + 3)) for n in range(80)]
-    C.claim(healthy(port), "a crowd of forty addresses")
-    slow = [Client(port, b"G") for _ in range(6)]
-    start, cut = time.monotonic(), 0
-    while cut < len(slow) and time.monotonic() - start < 16:
-        time.sleep(0.5)
-        C.claim(healthy(port), "slow ones beside it") if int(time.monotonic() - start) % 4 == 0 else None
-        for c in [c for c in slow if c.fileno() >= 0]:
-            try:
-                c.sendall(b"E")
-            except OSError:
-                c.close()
-                cut += 1
-    C.claim(cut == len(slow) and 9 < time.monotonic() - start < 14, "a byte at a time ends after ten seconds", cut, time.monotonic() - start)
-    for c in idle + deaf + crowd + [other]:
-        c.close()
-    C.claim(healthy(port), "well at last")
-    f.stop()
-
-
-def case_clients_who_talk_nonsense(folder):
-    """Long heads, other protocols, half a conversation: an error or the end, and the next one is answered."""
-    f, port = listening(folder)
-    with open("/proc/%d/statm" % f.process.pid, encoding="ascii") as m:
-        before = int(m.read().split()[1])
-    told = {
-        "a head without end": (b"GET /metrics HTTP/1.1\r\n" + b"X: y\r\n" * 4000, b"431 "),
-        "one header of 64 KiB": (b"GET /metrics HTTP/1.1\r\nX: " + b"y" * 65536, b"431 "),
-        "a path of 64 KiB": (b"GET /" + b"y" * 65536, b"431 "),
-        "a greeting of TLS": (b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03" + b"\x00" * 300, b"400 "),
-        "zero bytes": (b"GET /metrics\0 HTTP/1.1\r\n\r\n", b"400 "),
-        "another version": (b"GET /metrics HTTP/2.0\r\n\r\n", b"400 "),
-        "HTTP/0.9": (b"GET /metrics\r\n\r\n", b"400 "),
-        "a proxy's form": (b"GET http://x/metrics HTTP/1.1\r\n\r\n", b"400 "),
-        "the preface of HTTP/2": (b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", b"400 "),
-        "a body": (b"POST /metrics HTTP/1.1\r\nContent-Length: 100000\r\n\r\n" + b"z" * 100000, b"405 "),
-        "another path": (b"GET /../etc/passwd HTTP/1.1\r\n\r\n", b"404 "),
-        "two at once": (b"GET /healthz HTTP/1.1\r\n\r\nGET /healthz HTTP/1.1\r\n\r\n", b"200 "),
-        "a query": (b"GET /healthz?x=%00 HTTP/1.0\n\n", b"200 "),
-    }
-    for what, (words, code) in told.items():
-        c = Client(port)
-        try:
-            c.sendall(words)
-        except OSError:
-            pass
-        got = c.answer() or b""
-        C.claim(got.startswith(b"HTTP/1.1 " + code) and got.count(b"HTTP/1.1 ") == 1, what, got[:120])
-        c.close()
-    head = Client(port, b"HEAD /healthz HTTP/1.1\r\n\r\n").answer() or b""
-    C.claim(b"Content-Length: 3\r\n" in head and head.endswith(b"\r\n\r\n"), "HEAD has no body", head)
-    half = Client(port, b"GET /metrics HTTP/1.1\r\n\r\n")
-    half.shutdown(socket.SHUT_WR)
-    C.claim(b"oomsight_files 1\n" in (half.answer() or b""), "who has said all is answered")
-    half = Client(port, b"GET /metrics HTT")
-    half.shutdown(socket.SHUT_WR)
-    C.claim(half.is_cut(), "who stops in the middle is not waited for")
-    for number in range(300):  # the same bytes every time: a line of pseudo-random numbers
-        words = bytes((number * 7919 + i * i * 31 + (i >> 3)) & 255 for i in range(number * 5))
-        c = Client(port)
-        try:
-            c.sendall((b"GET " if number % 3 == 0 else b"") + words)
-        except OSError:
-            pass
-        c.close()
-    C.claim(healthy(port), "and the next one is answered")
-    with open("/proc/%d/statm" % f.process.pid, encoding="ascii") as m:
-        grown = (int(m.read().split()[1]) - before) * 4
-    C.claim(grown < 2048 or "--sanitized" in sys.argv, "memory does not grow", "%d KiB" % grown)
     f.stop()
 
 
@@ -436,9 +276,13 @@ def case_bounds(folder):
     for number in range(30):
         write(os.path.join(many, "%02d.log" % number), plain(START + failure(number + 1)))
     f = Follower(BINARY, "--max-files", "10", many)
-    got = f.wait_for(10)
-    time.sleep(1)
-    C.claim(len(f.incidents()) == 10 and f.errors().count("more files than") == 1, "at most ten", len(got), f.errors())
+    got, most, end = [], 0, time.monotonic() + 20
+    while len(got) < 30 and time.monotonic() < end:
+        links = [os.readlink("/proc/%d/fd/%s" % (f.process.pid, fd)) for fd in os.listdir("/proc/%d/fd" % f.process.pid)]
+        most = max(most, sum(link.startswith(many) and link.endswith(".log") for link in links))
+        time.sleep(0.05)
+        got = f.incidents()
+    C.claim(len(got) == 30 and 0 < most <= 10, "all, at most ten at once", len(got), most, f.errors())
     f.stop()
     long = os.path.join(folder, "long.log")
     with open(long, "wb") as out:

@@ -34,9 +34,12 @@ class Agent:
     def __init__(self, stage, binary, folder):
         self.stage, self.port = stage, parts.free_port()
         stage.make_folder("state")
-        self.command = [binary, "explain", "--follow", "--state", stage.path("state"), "--metrics", str(self.port), "--output",
+        self.command = [binary, "explain", "--follow", "--state", stage.path("state"), "--metrics-file", os.path.join(stage.make_folder("metrics"), "oomsight.prom"), "--output",
                         stage.path("incidents.ndjson"), folder]
         self.start()
+
+        # In place of node_exporter's textfile collector.
+        stage.start("metrics", [sys.executable, "-m", "http.server", str(self.port), "--bind", "127.0.0.1", "--directory", stage.path("metrics")])
 
     def start(self):
         self.process = self.stage.start("oomsight", self.command)
@@ -105,7 +108,8 @@ def rsyslog_config(stage, postgres, port, second_port):
 
 def prometheus_config(stage, agent_port):
     with open(os.path.join(parts.FLEET, "prometheus", "prometheus.yml")) as f:
-        text = f.read().replace("15s", "1s").replace("127.0.0.1:9469", f"127.0.0.1:{agent_port}")
+        text = f.read().replace("15s", "1s").replace("127.0.0.1:9100", f"127.0.0.1:{agent_port}")
+        text = text.replace("  - job_name: node\n", "  - job_name: node\n    metrics_path: /oomsight.prom\n")
     with open(os.path.join(parts.FLEET, "prometheus", "alerts.yml")) as f:
         stage.write("alerts.yml", f.read())
     return stage.write("prometheus.yml", text)
