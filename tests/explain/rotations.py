@@ -51,13 +51,14 @@ def copied_and_cut(log, number):
     os.truncate(log, 0)
 
 
-WAYS = [numbered, counted_on, dated, packed, copied_and_cut]
+WAYS = dict(numbered=numbered, counted_on=counted_on, dated=dated, packed=packed, copied_and_cut=copied_and_cut)
 
 
 class Log:
     def __init__(self, folder, at, rng):
-        self.path = os.path.join(folder, "%s-%03d.log" % (WAYS[at % len(WAYS)].__name__, at))
-        self.way, self.rng, self.rotations, self.lines = WAYS[at % len(WAYS)], rng, 0, 0
+        name = sorted(WAYS)[at % len(WAYS)]
+        self.path = os.path.join(folder, "%s-%03d.log" % (name, at))
+        self.way, self.rng, self.rotations, self.lines = WAYS[name], rng, 0, 0
         self.file, self.back_at = None, 0.0
 
     def put(self, lines):
