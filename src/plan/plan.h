@@ -532,7 +532,7 @@ typedef struct oos_search {
     oos_mended mended; /* of a refused command: the plan is that of the mended one */
 } oos_search;
 
-enum { OOS_LEVERS_MAX = 12, OOS_LEVER_VALUES_MAX = 24 };
+enum { OOS_LEVERS_MAX = 13, OOS_LEVER_VALUES_MAX = 24 };
 
 /* How far down the ladder the search may go: levers up to a rung, and of the last ones those that are named. */
 typedef struct oos_stage {

@@ -118,6 +118,7 @@ typedef enum oos_lever {
     OOS_LEVER_BACKEND,
     OOS_LEVER_TOKENS,
     OOS_LEVER_SEQS,
+    OOS_LEVER_LORAS,
     OOS_LEVER_KV,
     OOS_LEVER_GRAPHS,
     OOS_LEVER_MEDIA, /* fewer items in a request than the engine's own limit */

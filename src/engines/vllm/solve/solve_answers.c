@@ -2,9 +2,9 @@
  * plan/search.c. */
 #include "engines/vllm/solve/solve.h"
 
-static const uint8_t let_go[] = {OOS_LEVER_TEXT,    OOS_LEVER_MEDIA,   OOS_LEVER_GRAPHS, OOS_LEVER_KV,
-                                 OOS_LEVER_SEQS,    OOS_LEVER_WEIGHTS, OOS_LEVER_TOKENS, OOS_LEVER_SLEEP,
-                                 OOS_LEVER_BACKEND, OOS_LEVER_PARALLEL};
+static const uint8_t let_go[] = {OOS_LEVER_TEXT,  OOS_LEVER_MEDIA,   OOS_LEVER_GRAPHS,  OOS_LEVER_KV,
+                                 OOS_LEVER_SEQS,  OOS_LEVER_LORAS,   OOS_LEVER_WEIGHTS, OOS_LEVER_TOKENS,
+                                 OOS_LEVER_SLEEP, OOS_LEVER_BACKEND, OOS_LEVER_PARALLEL};
 
 static oos_side plan(oos_search *s, const oos_levers *levers, const oos_point *point, oos_trial *ret_trial)
 {

@@ -121,6 +121,7 @@ bool oos_levers_of(oos_search *s, const oos_stage *stage, oos_levers *ret_levers
         add_powers(&levers, OOS_LEVER_TOKENS, setup->max_num_batched_tokens, LEAST_TOKENS);
     if (oos_trial_rung(s, "num_seqs") <= most)
         add_powers(&levers, OOS_LEVER_SEQS, setup->max_num_seqs, LEAST_SEQS);
+    if (oos_trial_rung(s, "lora_slots") <= most) add_powers(&levers, OOS_LEVER_LORAS, setup->loras, 1);
     if (oos_trial_rung(s, "kv_fp8") <= most && oos_may_shrink_cache(s)) add(&levers, OOS_LEVER_KV, 1);
     add_graphs(&levers, s, stage);
     if (oos_trial_rung(s, "mm_limit") <= most && may_limit_media(s)) add(&levers, OOS_LEVER_MEDIA, 1);
@@ -223,6 +224,8 @@ oos_trial oos_point_start(const oos_search *s, const oos_levers *levers, const o
     if (point->at[OOS_LEVER_BACKEND]) serve->attention_backend = "TRITON_ATTN";
     if (point->at[OOS_LEVER_TOKENS]) oos_set_tokens(serve, oos_point_value(levers, point, OOS_LEVER_TOKENS));
     if (point->at[OOS_LEVER_SEQS]) oos_set_seqs(serve, oos_point_value(levers, point, OOS_LEVER_SEQS));
+    if (point->at[OOS_LEVER_LORAS])
+        serve->max_loras = oos_u64_of(oos_point_value(levers, point, OOS_LEVER_LORAS));
     if (point->at[OOS_LEVER_KV]) serve->kv_cache_dtype = "fp8";
     if (point->at[OOS_LEVER_GRAPHS]) set_graphs(serve, oos_point_value(levers, point, OOS_LEVER_GRAPHS));
     if (point->at[OOS_LEVER_MEDIA]) {
@@ -247,6 +250,8 @@ static const struct {
     {OOS_LEVER_GRAPHS, {.mild = 32, .strong = 1, .price = {2, 3, 5}}},
     {OOS_LEVER_SEQS,
      {"num_seqs", "--max-num-seqs", NULL, "at most", "concurrent requests", 64, 16, {2, 3, 5}}},
+    {OOS_LEVER_LORAS,
+     {"lora_slots", "--max-loras", NULL, "at most", "adapters in one batch", 4, 2, {2, 2, 3}}},
     {OOS_LEVER_TOKENS, {"batched_tokens", "--max-num-batched-tokens", .mild = 2048, .price = {2, 3}}},
     {OOS_LEVER_MEDIA, {"mm_limit", "--limit-mm-per-prompt", "{\"image\":1,\"video\":0}", .price = {2}}},
     {OOS_LEVER_TEXT, {"text_only", "--language-model-only", "", .price = {6}}},
