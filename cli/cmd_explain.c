@@ -49,8 +49,16 @@ int cmd_explain(cli_options *given)
     static const char *nothing[] = {standard_input};
     const char **paths = given->word_count ? (const char **)given->words : nothing;
     size_t const wanted = given->word_count ? (size_t)given->word_count : 1;
-    if (!given->follow && (given->state || given->metrics_file || given->max_files.given)) {
-        fputs("oomsight explain: --state, --metrics-file and --max-files go with --follow\n", stderr);
+    if (!given->follow && !given->stream && (given->state || given->max_files.given)) {
+        fputs("oomsight explain: --state and --max-files go with --follow or --stream\n", stderr);
+        return EXIT_USAGE;
+    }
+    if (!given->follow && given->metrics_file) {
+        fputs("oomsight explain: --metrics-file goes with --follow\n", stderr);
+        return EXIT_USAGE;
+    }
+    if (given->stream && (given->follow || wanted > 1 || strcmp(paths[0], "-") != 0)) {
+        fputs("oomsight explain: --stream reads standard input alone, without --follow and FILE\n", stderr);
         return EXIT_USAGE;
     }
 
@@ -59,6 +67,11 @@ int cmd_explain(cli_options *given)
     static oomsight_data *data;
     static oomsight_explanation *explanation;
     if (oomsight_data_open(given->data, &data, &error) != OOMSIGHT_OK) return fail_with(&error);
+    if (given->stream) {
+        int const code = follow_streams(given, data);
+        oomsight_data_close(data);
+        return code;
+    }
     if (given->follow) {
         int const code = follow_logs(given, data, paths, wanted);
         oomsight_data_close(data);

@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -81,8 +82,8 @@ static void pause_ms(long milliseconds)
     nanosleep(&pause, NULL);
 }
 
-/* Until it is written, or until the end is asked for. */
-static bool deliver(oomsight_agent *agent, outlet *out, const char *text, size_t bytes)
+/* Until it is written, or until the end is asked for; `agent` NULL: nobody counts attempts. */
+static bool put_out(oomsight_agent *agent, outlet *out, const char *text, size_t bytes)
 {
     size_t at = 0;
     while (!outlet_write(out, text, bytes, &at)) {
@@ -90,7 +91,7 @@ static bool deliver(oomsight_agent *agent, outlet *out, const char *text, size_t
             complain("oomsight: %s: incidents cannot be written (%s); trying again, nothing more is read",
                      out->path ? out->path : "standard output", strerror(errno));
         out->told = true;
-        oomsight_agent_refused(agent);
+        if (agent) oomsight_agent_refused(agent);
         if (interrupted) return false;
         pause_ms(RETRY_MS);
     }
@@ -100,6 +101,12 @@ static bool deliver(oomsight_agent *agent, outlet *out, const char *text, size_t
     }
     /* Positions may be on the disk before what they stand behind. */
     if (bytes && out->path) fdatasync(out->fd);
+    return true;
+}
+
+static bool deliver(oomsight_agent *agent, outlet *out, const char *text, size_t bytes)
+{
+    if (!put_out(agent, out, text, bytes)) return false;
     oomsight_agent_delivered(agent);
     return true;
 }
@@ -136,6 +143,14 @@ static int run(oomsight_agent *agent, const cli_options *given, outlet *out, oom
     return oomsight_agent_found_oom(agent) ? EXIT_DOES_NOT_FIT : EXIT_FITS;
 }
 
+static void heed_signals(void)
+{
+    struct sigaction const action = {.sa_handler = on_interrupt};
+    sigaction(SIGINT, &action, NULL);
+    sigaction(SIGTERM, &action, NULL);
+    signal(SIGXFSZ, SIG_IGN); /* a limit on file sizes is a full disk like any other */
+}
+
 int follow_logs(const cli_options *given, const oomsight_data *data, const char *const *paths,
                 size_t path_count)
 {
@@ -158,12 +173,65 @@ int follow_logs(const cli_options *given, const oomsight_data *data, const char 
                       (stat(paths[0], &is) == 0 && S_ISDIR(is.st_mode));
     if (many && render.format == OOMSIGHT_FORMAT_TEXT) render.format = OOMSIGHT_FORMAT_JSON;
     if (oomsight_agent_open(&params, &agent, &error) != OOMSIGHT_OK) return fail_with(&error);
-    struct sigaction const action = {.sa_handler = on_interrupt};
-    sigaction(SIGINT, &action, NULL);
-    sigaction(SIGTERM, &action, NULL);
-    signal(SIGXFSZ, SIG_IGN); /* a limit on file sizes is a full disk like any other */
+    heed_signals();
     int const code = run(agent, given, &out, &error);
     oomsight_agent_close(agent);
+    if (out.path && out.fd >= 0) close(out.fd);
+    return code;
+}
+
+/* ---- lines of other programs ---- */
+
+/* Bytes that are there, or none after a while; *ret_over: there will be no more. */
+static size_t read_input(char *room, size_t capacity, bool *ret_over)
+{
+    struct pollfd input = {.fd = STDIN_FILENO, .events = POLLIN};
+    if (poll(&input, 1, POLL_MS) <= 0) return 0;
+    ssize_t const got = read(STDIN_FILENO, room, capacity);
+    *ret_over = got == 0 || (got < 0 && errno != EINTR && errno != EAGAIN);
+    return got > 0 ? (size_t)got : 0;
+}
+
+static int read_streams(oomsight_streams *streams, outlet *out, oomsight_error *error)
+{
+    static char room[1 << 16];
+    bool over = false, refused_told = false, kept_told = false;
+    const char *text;
+    size_t bytes;
+    while (!interrupted && !over) {
+        size_t const count = read_input(room, sizeof room, &over);
+        if (count && oomsight_streams_push(streams, room, count, error) != OOMSIGHT_OK)
+            return fail_with(error);
+        if (oomsight_streams_next(streams, over, &text, &bytes, error) != OOMSIGHT_OK)
+            return fail_with(error);
+        if (!put_out(NULL, out, text, bytes)) return EXIT_INPUT;
+        if (!oomsight_streams_delivered(streams) && !kept_told) {
+            complain("oomsight: --state cannot be written (%s); reading goes on", strerror(errno));
+            kept_told = true;
+        }
+        if (oomsight_streams_refused(streams) && !refused_told) {
+            complain("oomsight explain: a record without \"stream\" and \"line\" is left out, and so are "
+                     "others like it");
+            refused_told = true;
+        }
+    }
+    return oomsight_streams_found_oom(streams) ? EXIT_DOES_NOT_FIT : EXIT_FITS;
+}
+
+int follow_streams(const cli_options *given, const oomsight_data *data)
+{
+    oomsight_error error = {0};
+    oomsight_streams *streams = NULL;
+    oomsight_streams_params params = OOMSIGHT_STREAMS_PARAMS_INIT;
+    outlet out = {.path = given->output, .fd = given->output ? -1 : STDOUT_FILENO};
+    params.data = data;
+    params.state_dir = given->state;
+    params.most_streams = (size_t)given->max_files.number;
+    params.allow_hub = given->hub && !given->offline;
+    if (oomsight_streams_open(&params, &streams, &error) != OOMSIGHT_OK) return fail_with(&error);
+    heed_signals();
+    int const code = read_streams(streams, &out, &error);
+    oomsight_streams_close(streams);
     if (out.path && out.fd >= 0) close(out.fd);
     return code;
 }

@@ -4,3 +4,5 @@
 
 int follow_logs(const cli_options *given, const oomsight_data *data, const char *const *paths,
                 size_t path_count);
+/* --stream: lines of other programs, from standard input. */
+int follow_streams(const cli_options *given, const oomsight_data *data);

@@ -11,3 +11,11 @@ int follow_logs(const cli_options *given, const oomsight_data *data, const char 
     complain("oomsight explain: this build does not follow logs");
     return EXIT_USAGE;
 }
+
+int follow_streams(const cli_options *given, const oomsight_data *data)
+{
+    (void)given;
+    (void)data;
+    complain("oomsight explain: this build does not follow logs");
+    return EXIT_USAGE;
+}

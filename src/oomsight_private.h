@@ -251,6 +251,40 @@ int oomsight_agent_ended(const oomsight_agent *agent); /* standard input, the on
 int oomsight_agent_found_oom(const oomsight_agent *agent);
 uint64_t oomsight_agent_bytes_read(const oomsight_agent *agent);
 
+/* Lines that another program has read, of many streams (docs/reference/formats/stream.md): it pushes, takes what is next, and says that it
+ * has it. Nothing here waits or starts a thread. */
+typedef struct oomsight_streams oomsight_streams;
+
+/* Start from OOMSIGHT_STREAMS_PARAMS_INIT; new fields are only ever added at the end. */
+typedef struct oomsight_streams_params {
+    size_t size;
+    const oomsight_data *data; /* must outlive the handle; NULL is an error */
+    const char *state_dir;     /* what is known of each engine is kept here over restarts; NULL: not */
+    size_t most_streams;       /* at once, 0: 4096 */
+    int allow_hub;             /* as for an explanation */
+} oomsight_streams_params;
+#define OOMSIGHT_STREAMS_PARAMS_INIT                                                                         \
+    {                                                                                                        \
+        sizeof(oomsight_streams_params), NULL, NULL, 0, 0                                                    \
+    }
+
+OOMSIGHT_MUST_CHECK oomsight_status oomsight_streams_open(const oomsight_streams_params *params,
+                                                          oomsight_streams **ret_streams,
+                                                          oomsight_error *reterr);
+void oomsight_streams_close(oomsight_streams *streams); /* NULL is fine */
+
+/* Any piece of the input, in order. */
+OOMSIGHT_MUST_CHECK oomsight_status oomsight_streams_push(oomsight_streams *streams, const char *text,
+                                                          size_t bytes, oomsight_error *reterr);
+/* Incidents that have ended by now and cursors up to which all is told, a line each; the text is the handle's. It stays the same until
+ * oomsight_streams_delivered(). `over`: nothing more comes. */
+OOMSIGHT_MUST_CHECK oomsight_status oomsight_streams_next(oomsight_streams *streams, int over,
+                                                          const char **ret_text, size_t *ret_bytes,
+                                                          oomsight_error *reterr);
+int oomsight_streams_delivered(oomsight_streams *streams); /* 0: what is known could not be kept (errno) */
+int oomsight_streams_found_oom(const oomsight_streams *streams);
+uint64_t oomsight_streams_refused(const oomsight_streams *streams); /* records that are none */
+
 /* ---- bisect ---------------------------------------------------------------------------------------------------- */
 
 /* One command over the releases between two: where its answer moved. */

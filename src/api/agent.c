@@ -15,55 +15,55 @@ enum { MOST_FILES = 4096, TEXT_ENOUGH_BYTES = 1 << 20, FILE_MS = 5000 };
 
 struct oomsight_agent {
     oos_arena *arena; /* knowledge and parameters */
-    oos_arena *notes; /* of the incident being told */
-    const oomsight_data *data;
-    int allow_hub;
-    oomsight_render_params render;
+    oos_teller teller;
     oos_knowledge knowledge;
     oos_agent *agent;
     oos_metrics *metrics;
     const char *metrics_file; /* NULL: none */
     char *metrics_fresh;      /* beside it, moved over it */
     int64_t filed_at;
-    oos_text text; /* told and not yet delivered */
-    size_t incidents;
-    bool found_oom, busy, file_told;
+    bool busy, file_told;
     void (*on_trouble)(void *context, const char *path, const char *sentence);
     void *trouble_context;
 };
 
+void oos_api_tell(oos_teller *t, const oos_incident_source *source, const oos_incident *incident)
+{
+    oos_incident_notes notes = {0};
+    oos_incident one = *incident;
+    oos_explanation const explanation = {.incidents = &one, .count = 1};
+    oos_style const style = oos_style_of(&t->text, &t->render);
+    oos_explain_page const page = {.explanation = &explanation,
+                                   .notes = &notes,
+                                   .path = source->path,
+                                   .source = source,
+                                   .chinese = style.chinese};
+    oos_api_note_incident(t->notes, t->data, t->allow_hub, incident, &notes);
+    if (t->render.format == OOMSIGHT_FORMAT_TEXT)
+        oos_report_explain_text(&page, &style);
+    else
+        oos_report_explain_json(&page, &t->text);
+    t->incidents++;
+    t->found_oom |= incident->is_oom;
+    oos_arena_reset(t->notes);
+}
+
 static void on_incident(void *context, oos_tail *tail, const oos_incident *incident)
 {
     oomsight_agent *a = context;
-    oos_incident_notes notes = {0};
     oos_incident_source const source = {.id = oos_tail_incident_id(tail, incident),
                                         .seen = oos_logtime_now(),
                                         .path = oos_tail_path(tail),
                                         .origin = oos_tail_origin(tail)};
-    oos_incident one = *incident;
-    oos_explanation const explanation = {.incidents = &one, .count = 1};
-    oos_style const style = oos_style_of(&a->text, &a->render);
-    oos_explain_page const page = {.explanation = &explanation,
-                                   .notes = &notes,
-                                   .path = source.path,
-                                   .source = &source,
-                                   .chinese = style.chinese};
-    oos_api_note_incident(a->notes, a->data, a->allow_hub, incident, &notes);
-    if (a->render.format == OOMSIGHT_FORMAT_TEXT)
-        oos_report_explain_text(&page, &style);
-    else
-        oos_report_explain_json(&page, &a->text);
+    oos_api_tell(&a->teller, &source, incident);
     int64_t const happened = incident->at != OOS_TIME_NONE ? incident->at : oos_tail_written(tail);
     oos_metrics_incident(a->metrics, source.origin, incident, happened, source.seen);
-    a->incidents++;
-    a->found_oom |= incident->is_oom;
-    oos_arena_reset(a->notes);
 }
 
 static bool is_full(void *context)
 {
     const oomsight_agent *a = context;
-    return a->text.len >= TEXT_ENOUGH_BYTES;
+    return a->teller.text.len >= TEXT_ENOUGH_BYTES;
 }
 
 static void on_trouble(void *context, const char *path, const char *sentence)
@@ -80,9 +80,9 @@ static oomsight_status open_parts(oomsight_agent *a, const oomsight_agent_params
         a->metrics_fresh = oos_arena_format(a->arena, "%s.%ld.tmp", params->metrics_file, (long)getpid());
         if (!a->metrics_file || !a->metrics_fresh) return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory");
     }
-    a->notes = oos_arena_create(64 << 10);
+    a->teller.notes = oos_arena_create(64 << 10);
     a->metrics = oos_metrics_create();
-    if (!a->notes || !a->metrics) return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory to follow files");
+    if (!a->teller.notes || !a->metrics) return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory to follow files");
     OOS_TRY(oos_knowledge_load(a->arena, params->data->dir, &a->knowledge, reterr));
     oos_api_knows_models(params->data, &a->knowledge);
     oos_agent_params const inner = {.paths = params->paths,
@@ -113,9 +113,7 @@ oomsight_status oomsight_agent_open(const oomsight_agent_params *params, oomsigh
         return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory to follow files");
     }
     a->arena = arena;
-    a->data = params->data;
-    a->allow_hub = params->allow_hub;
-    a->render = render;
+    a->teller = (oos_teller){.data = params->data, .allow_hub = params->allow_hub, .render = render};
     a->on_trouble = params->on_trouble;
     a->trouble_context = params->trouble_context;
     oomsight_status const status = OOS_WHOLE_STATUS(params, open_parts(a, params, reterr));
@@ -171,8 +169,8 @@ void oomsight_agent_close(oomsight_agent *a)
     if (a->agent) publish(a, true);
     oos_agent_close(a->agent);
     oos_metrics_free(a->metrics);
-    oos_text_free(&a->text);
-    oos_arena_free(a->notes);
+    oos_text_free(&a->teller.text);
+    oos_arena_free(a->teller.notes);
     oos_arena_free(a->arena);
 }
 
@@ -181,16 +179,16 @@ void oomsight_agent_close(oomsight_agent *a)
 static oomsight_status hand_out(oomsight_agent *a, const char **ret_text, size_t *ret_bytes,
                                 oomsight_error *reterr)
 {
-    if (a->text.failed) return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for incidents");
-    *ret_text = a->text.len ? a->text.ptr : "";
-    *ret_bytes = a->text.len;
+    if (a->teller.text.failed) return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for incidents");
+    *ret_text = a->teller.text.len ? a->teller.text.ptr : "";
+    *ret_bytes = a->teller.text.len;
     return OOMSIGHT_OK;
 }
 
 oomsight_status oomsight_agent_poll(oomsight_agent *a, int wait_ms, const char **ret_text, size_t *ret_bytes,
                                     oomsight_error *reterr)
 {
-    if (a->text.len == 0) {
+    if (a->teller.text.len == 0) {
         if (wait_ms > 0 && !a->busy) oos_agent_wait(a->agent, wait_ms);
         OOS_TRY(oos_agent_step(a->agent, &a->busy, reterr));
     }
@@ -200,9 +198,9 @@ oomsight_status oomsight_agent_poll(oomsight_agent *a, int wait_ms, const char *
 
 void oomsight_agent_delivered(oomsight_agent *a)
 {
-    oos_agent_delivered(a->agent, a->incidents > 0);
-    a->incidents = 0;
-    a->text.len = 0;
+    oos_agent_delivered(a->agent, a->teller.incidents > 0);
+    a->teller.incidents = 0;
+    a->teller.text.len = 0;
 }
 
 void oomsight_agent_refused(oomsight_agent *a)
@@ -226,7 +224,7 @@ int oomsight_agent_ended(const oomsight_agent *a)
 
 int oomsight_agent_found_oom(const oomsight_agent *a)
 {
-    return a->found_oom;
+    return a->teller.found_oom;
 }
 
 uint64_t oomsight_agent_bytes_read(const oomsight_agent *a)

@@ -129,6 +129,19 @@ void oos_api_knows_models(const oomsight_data *data, oos_knowledge *knowledge);
 void oos_api_note_incident(oos_arena *arena, const oomsight_data *data, int allow_hub,
                            const oos_incident *incident, oos_incident_notes *notes);
 
+/* Incidents of texts that grow, one after another; `text` is what was told and not yet delivered. */
+typedef struct oos_teller {
+    oos_arena *notes; /* of the incident being told */
+    const oomsight_data *data;
+    int allow_hub;
+    oomsight_render_params render;
+    oos_text text;
+    size_t incidents;
+    bool found_oom;
+} oos_teller;
+
+void oos_api_tell(oos_teller *teller, const oos_incident_source *source, const oos_incident *incident);
+
 /* What the files of api_matrix*.c share: the inside of a matrix, its threads and its cache. */
 
 /* One model word of the file, opened once and shared by all points and threads. */

@@ -176,6 +176,12 @@ void oos_json_put_null(oos_json_writer *writer)
     oos_json_put_str(writer, NULL);
 }
 
+void oos_json_put_json(oos_json_writer *writer, const char *value)
+{
+    separate(writer);
+    oos_text_put(writer->text, value);
+}
+
 void oos_json_put_known(oos_json_writer *writer, oos_u64 value)
 {
     if (value.known)

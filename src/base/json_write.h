@@ -30,7 +30,8 @@ void oos_json_put_str(
     oos_json_writer *writer,
     const char *value); /* NULL: null; bytes that are not UTF-8 become U+FFFD, secrets *** */
 void oos_json_put_null(oos_json_writer *writer);
-void oos_json_put_known(oos_json_writer *writer, oos_u64 value); /* null when unknown */
+void oos_json_put_json(oos_json_writer *writer, const char *value); /* it is JSON already, on one line */
+void oos_json_put_known(oos_json_writer *writer, oos_u64 value);    /* null when unknown */
 
 /* A key and its value, or where that begins. */
 void oos_json_field_object(oos_json_writer *writer, const char *key);

@@ -782,6 +782,15 @@ typedef struct oos_origin {
 
 oos_origin oos_origin_of(const char *path);
 
+/* What else whoever sends a text knows of it. */
+enum { OOS_LABELS_MAX = 32 };
+typedef struct oos_label {
+    char *key, *value;
+} oos_label;
+
+/* A name by the rules of Kubernetes, with dots if they are allowed. False: it is none, or does not fit. */
+bool oos_origin_name(oos_view text, bool dots, char *to, size_t capacity);
+
 /* Commands as people paste them around a log: over several lines, in compose and Kubernetes YAML, as Python. */
 
 /* The command that begins in `line` and goes on in `after`, on one line as a shell would take it, or `LLM(...)`. Returns

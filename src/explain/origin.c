@@ -19,7 +19,7 @@ static bool is_hex(char c)
 }
 
 /* A DNS label (RFC 1123), or several with dots between them. */
-static bool take_name(oos_view text, bool dots, char *to, size_t capacity)
+bool oos_origin_name(oos_view text, bool dots, char *to, size_t capacity)
 {
     if (!text.len || text.len >= capacity) return false;
     for (size_t i = 0; i < text.len; i++) {
@@ -74,10 +74,10 @@ static bool from_pods(oos_view name, oos_view folder, oos_view pod_folder, oos_o
         restart = restart * 10 + (name.ptr[i] - '0');
     }
     oos_view const space = first_field(&pod_folder), pod = first_field(&pod_folder);
-    if (!take_name(space, false, to->space, sizeof to->space) ||
-        !take_name(pod, true, to->pod, sizeof to->pod) ||
+    if (!oos_origin_name(space, false, to->space, sizeof to->space) ||
+        !oos_origin_name(pod, true, to->pod, sizeof to->pod) ||
         !take_uid(pod_folder, to->pod_uid, sizeof to->pod_uid) ||
-        !take_name(folder, false, to->container, sizeof to->container))
+        !oos_origin_name(folder, false, to->container, sizeof to->container))
         return false;
     to->restart = restart;
     return true;
@@ -89,9 +89,9 @@ static bool from_containers(oos_view name, oos_origin *to)
     oos_view const pod = first_field(&name), space = first_field(&name);
     if (name.len < ID_BYTES + 2) return false;
     oos_view const container = oos_view_slice(name, 0, name.len - ID_BYTES - 1);
-    return take_name(pod, true, to->pod, sizeof to->pod) &&
-           take_name(space, false, to->space, sizeof to->space) &&
-           take_name(container, false, to->container, sizeof to->container);
+    return oos_origin_name(pod, true, to->pod, sizeof to->pod) &&
+           oos_origin_name(space, false, to->space, sizeof to->space) &&
+           oos_origin_name(container, false, to->container, sizeof to->container);
 }
 
 static bool from_docker(oos_view name, oos_view folder, oos_origin *to)

@@ -88,6 +88,15 @@ size_t oos_rotated_list(int folder, const char *name, oos_rotated list[OOS_ROTAT
 /* Of the text inside a packed one. 0: it cannot be read. */
 uint64_t oos_rotated_print(int folder, const oos_rotated *file);
 
+/* Lines wait for those behind them, a failure for further signs of it: each for its own time. `now` in milliseconds. */
+typedef struct oos_settling {
+    int64_t lines_at, touched_at, opened_at; /* 0: not */
+    uint64_t touched;
+} oos_settling;
+
+oomsight_status oos_settling_step(oos_settling *settling, oos_explainer *explainer, int64_t now,
+                                  oomsight_error *reterr);
+
 /* One text that grows and is rotated: the file under a name, and the files that were moved away from it before they were
  * read to the end. Nothing here waits. */
 
@@ -219,6 +228,46 @@ oos_agent_figures oos_agent_look(const oos_agent *agent);
 /* Every file that is followed. */
 void oos_agent_each(const oos_agent *agent, void (*on_tail)(void *context, const oos_tail *tail),
                     void *context);
+
+/* Lines of many streams that another program has read and gives as JSON, one object each: `stream` and `line`, and if it likes `time`, a
+ * `cursor` of its own, `end`, and anything else as labels. */
+
+typedef struct oos_streams oos_streams;
+
+typedef struct oos_stream_told {
+    uint64_t id;                 /* the same for the same incident behind the same cursor */
+    const char *stream, *cursor; /* of the record that it begins in, as JSON; NULL: none */
+    const oos_label *labels;
+    size_t label_count;
+    const oos_origin *origin;
+    const oos_incident *incident;
+} oos_stream_told;
+
+typedef struct oos_streams_params {
+    const char *state_folder; /* what is known of each engine is kept here over restarts; NULL: not */
+    size_t most_streams;      /* at once: the one that was quiet longest makes room */
+    void *context;
+    void (*on_incident)(void *context, const oos_stream_told *told);
+    /* Everything up to this cursor was told or tells nothing: it need not be sent again. */
+    void (*on_acknowledged)(void *context, const char *stream, const char *cursor);
+} oos_streams_params;
+
+oomsight_status oos_streams_open(const oos_knowledge *knowledge, const oos_streams_params *params,
+                                 oos_streams **ret_streams, oomsight_error *reterr);
+void oos_streams_close(oos_streams *streams); /* NULL is fine */
+
+/* Any piece of the input. A record that is none is counted and passed over. */
+oomsight_status oos_streams_push(oos_streams *streams, oos_view text, oomsight_error *reterr);
+/* Tell what has ended by now, and acknowledge; `over`: nothing more comes. */
+oomsight_status oos_streams_step(oos_streams *streams, bool over, oomsight_error *reterr);
+/* Everything told so far has been delivered. False with errno: what is known could not be kept. */
+bool oos_streams_delivered(oos_streams *streams, bool incidents);
+
+typedef struct oos_streams_figures {
+    uint64_t streams, lines, bytes;
+    uint64_t refused; /* records that are none: no object, no stream, no line, longer than 1 MiB */
+} oos_streams_figures;
+oos_streams_figures oos_streams_look(const oos_streams *streams);
 
 /* What a log told since the engine's start, as JSON and back: so that an incident after a restart of this program is judged as
  * it would have been before. */

@@ -13,11 +13,9 @@
 #include <unistd.h>
 
 enum {
-    SETTLE_MS = 800, /* after so long without a further sign, a failure is over */
+    REST_MS = 800,   /* so long the rest of a line is waited for */
     CHECK_MS = 1000, /* how often the name is looked at when nobody tells of a change */
-    LINES_MS = 150,  /* a message may go on in the next line */
     GONE_MS = 3000,
-    OPEN_MAX_MS = 30000, /* an incident that does not end is told nevertheless */
     PARTS_KEPT = 16
 };
 
@@ -56,9 +54,9 @@ struct oos_tail {
     int64_t check_at;
     bool moved; /* the name leads to another file, in which nothing is yet */
     bool away;  /* the name leads nowhere, and the file it led to was read */
-    int64_t gone_at, lines_at, touched_at, opened_at, fresh_at; /* 0: not */
-    int64_t caught_up, read_at;                                 /* wall clock */
-    uint64_t touched;
+    oos_settling settling;
+    int64_t gone_at, fresh_at;  /* 0: not */
+    int64_t caught_up, read_at; /* wall clock */
 };
 
 static void on_incident(void *context, const oos_incident *incident, bool again)
@@ -509,31 +507,6 @@ static oomsight_status check_name(oos_tail *tail, int64_t now, bool *ret_again, 
 
 /* ---- what has ended ---- */
 
-/* Lines wait for those behind them, a failure for further signs of it: each for its own time. */
-static oomsight_status settle(oos_tail *tail, int64_t now, oomsight_error *reterr)
-{
-    bool const lines = oos_explainer_lines_wait(tail->explainer);
-    if (!lines)
-        tail->lines_at = 0;
-    else if (!tail->lines_at)
-        tail->lines_at = now;
-    if (lines && now - tail->lines_at >= LINES_MS) {
-        tail->lines_at = 0;
-        OOS_TRY(oos_explainer_hand_on(tail->explainer, reterr));
-    }
-    const oos_collector *collector = oos_explainer_collector(tail->explainer);
-    uint64_t const touched = oos_collector_touched(collector);
-    if (touched != tail->touched) tail->touched_at = now;
-    tail->touched = touched;
-    if (!oos_collector_at(collector).open) {
-        tail->opened_at = 0;
-        return OOMSIGHT_OK;
-    }
-    if (!tail->opened_at) tail->opened_at = now;
-    if (now - tail->touched_at < SETTLE_MS && now - tail->opened_at < OPEN_MAX_MS) return OOMSIGHT_OK;
-    return oos_explainer_settle(tail->explainer, reterr);
-}
-
 /* Bytes without a line end: after a while they are taken as they are. */
 static oomsight_status take_rest(oos_tail *tail, int64_t now, oomsight_error *reterr)
 {
@@ -544,7 +517,7 @@ static oomsight_status take_rest(oos_tail *tail, int64_t now, oomsight_error *re
         return OOMSIGHT_OK;
     }
     if (!tail->fresh_at) tail->fresh_at = now;
-    if (now - tail->fresh_at < SETTLE_MS) return OOMSIGHT_OK;
+    if (now - tail->fresh_at < REST_MS) return OOMSIGHT_OK;
     tail->fresh_at = 0;
     return read_some(tail, true, &count, &more, reterr);
 }
@@ -594,7 +567,7 @@ oomsight_status oos_tail_step(oos_tail *tail, uint64_t most_bytes, int64_t now, 
         }
     }
     if (tail->fd >= 0 && !tail->packed && !tail->stream) OOS_TRY(take_rest(tail, now, reterr));
-    OOS_TRY(settle(tail, now, reterr));
+    OOS_TRY(oos_settling_step(&tail->settling, tail->explainer, now, reterr));
     if (gone && tail->stream) OOS_TRY(oos_explainer_settle(tail->explainer, reterr));
     if (gone && !oos_explainer_waits(tail->explainer)) *ret_state = OOS_TAIL_GONE;
     return OOMSIGHT_OK;

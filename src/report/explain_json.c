@@ -163,6 +163,14 @@ static void put_source(oos_json_writer *w, const oos_incident *incident, const o
         oos_json_put_null(w);
     oos_json_field_u64(w, "first_byte", incident->first_byte);
     oos_json_field_u64(w, "last_byte", incident->last_byte);
+    if (source->cursor) {
+        oos_json_key(w, "cursor");
+        oos_json_put_json(w, source->cursor);
+    }
+    if (source->label_count) oos_json_field_object(w, "labels");
+    for (size_t i = 0; i < source->label_count; i++)
+        oos_json_field_str(w, source->labels[i].key, source->labels[i].value);
+    if (source->label_count) oos_json_end_object(w);
     oos_json_end_object(w);
 }
 

@@ -266,6 +266,9 @@ typedef struct oos_incident_source {
     int64_t seen;     /* when it is told */
     const char *path; /* of the log */
     const oos_origin *origin;
+    const char *cursor; /* of a stream, where it begins, as JSON; NULL: of a file */
+    const oos_label *labels;
+    size_t label_count;
 } oos_incident_source;
 
 typedef struct oos_explain_page {
