@@ -165,6 +165,7 @@ int follow_logs(const cli_options *given, const oomsight_data *data, const char 
     params.metrics_file = given->metrics_file;
     params.most_files = (size_t)given->max_files.number;
     params.allow_hub = given->hub && !given->offline;
+    params.each = given->each;
     oomsight_render_params render = given->render;
     params.render = &render;
     params.on_trouble = on_trouble;
@@ -228,6 +229,7 @@ int follow_streams(const cli_options *given, const oomsight_data *data)
     params.state_dir = given->state;
     params.most_streams = (size_t)given->max_files.number;
     params.allow_hub = given->hub && !given->offline;
+    params.each = given->each;
     if (oomsight_streams_open(&params, &streams, &error) != OOMSIGHT_OK) return fail_with(&error);
     heed_signals();
     int const code = read_streams(streams, &out, &error);

@@ -225,10 +225,11 @@ typedef struct oomsight_agent_params {
     const oomsight_render_params *render; /* JSON (a line per incident; NULL) or text */
     void (*on_trouble)(void *context, const char *path, const char *sentence); /* NULL: nobody is told */
     void *trouble_context;
+    int each; /* in full, however often it comes */
 } oomsight_agent_params;
 #define OOMSIGHT_AGENT_PARAMS_INIT                                                                           \
     {                                                                                                        \
-        sizeof(oomsight_agent_params), NULL, NULL, 0, NULL, NULL, 0, 0, NULL, NULL, NULL                     \
+        sizeof(oomsight_agent_params), NULL, NULL, 0, NULL, NULL, 0, 0, NULL, NULL, NULL, 0                  \
     }
 
 OOMSIGHT_MUST_CHECK oomsight_status oomsight_agent_open(const oomsight_agent_params *params,
@@ -262,10 +263,11 @@ typedef struct oomsight_streams_params {
     const char *state_dir;     /* what is known of each engine is kept here over restarts; NULL: not */
     size_t most_streams;       /* at once, 0: 4096 */
     int allow_hub;             /* as for an explanation */
+    int each;                  /* in full, however often it comes */
 } oomsight_streams_params;
 #define OOMSIGHT_STREAMS_PARAMS_INIT                                                                         \
     {                                                                                                        \
-        sizeof(oomsight_streams_params), NULL, NULL, 0, 0                                                    \
+        sizeof(oomsight_streams_params), NULL, NULL, 0, 0, 0                                                 \
     }
 
 OOMSIGHT_MUST_CHECK oomsight_status oomsight_streams_open(const oomsight_streams_params *params,

@@ -27,27 +27,6 @@ struct oomsight_agent {
     void *trouble_context;
 };
 
-void oos_api_tell(oos_teller *t, const oos_incident_source *source, const oos_incident *incident)
-{
-    oos_incident_notes notes = {0};
-    oos_incident one = *incident;
-    oos_explanation const explanation = {.incidents = &one, .count = 1};
-    oos_style const style = oos_style_of(&t->text, &t->render);
-    oos_explain_page const page = {.explanation = &explanation,
-                                   .notes = &notes,
-                                   .path = source->path,
-                                   .source = source,
-                                   .chinese = style.chinese};
-    oos_api_note_incident(t->notes, t->data, t->allow_hub, incident, &notes);
-    if (t->render.format == OOMSIGHT_FORMAT_TEXT)
-        oos_report_explain_text(&page, &style);
-    else
-        oos_report_explain_json(&page, &t->text);
-    t->incidents++;
-    t->found_oom |= incident->is_oom;
-    oos_arena_reset(t->notes);
-}
-
 static void on_incident(void *context, oos_tail *tail, const oos_incident *incident)
 {
     oomsight_agent *a = context;
@@ -113,7 +92,10 @@ oomsight_status oomsight_agent_open(const oomsight_agent_params *params, oomsigh
         return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory to follow files");
     }
     a->arena = arena;
-    a->teller = (oos_teller){.data = params->data, .allow_hub = params->allow_hub, .render = render};
+    a->teller = (oos_teller){.data = params->data,
+                             .allow_hub = params->allow_hub,
+                             .render = render,
+                             .each = params->each || render.format == OOMSIGHT_FORMAT_TEXT};
     a->on_trouble = params->on_trouble;
     a->trouble_context = params->trouble_context;
     oomsight_status const status = OOS_WHOLE_STATUS(params, open_parts(a, params, reterr));
@@ -169,8 +151,7 @@ void oomsight_agent_close(oomsight_agent *a)
     if (a->agent) publish(a, true);
     oos_agent_close(a->agent);
     oos_metrics_free(a->metrics);
-    oos_text_free(&a->teller.text);
-    oos_arena_free(a->teller.notes);
+    oos_api_tell_no_more(&a->teller);
     oos_arena_free(a->arena);
 }
 
@@ -179,10 +160,7 @@ void oomsight_agent_close(oomsight_agent *a)
 static oomsight_status hand_out(oomsight_agent *a, const char **ret_text, size_t *ret_bytes,
                                 oomsight_error *reterr)
 {
-    if (a->teller.text.failed) return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for incidents");
-    *ret_text = a->teller.text.len ? a->teller.text.ptr : "";
-    *ret_bytes = a->teller.text.len;
-    return OOMSIGHT_OK;
+    return oos_api_told(&a->teller, ret_text, ret_bytes, reterr);
 }
 
 oomsight_status oomsight_agent_poll(oomsight_agent *a, int wait_ms, const char **ret_text, size_t *ret_bytes,
@@ -199,8 +177,7 @@ oomsight_status oomsight_agent_poll(oomsight_agent *a, int wait_ms, const char *
 void oomsight_agent_delivered(oomsight_agent *a)
 {
     oos_agent_delivered(a->agent, a->teller.incidents > 0);
-    a->teller.incidents = 0;
-    a->teller.text.len = 0;
+    oos_api_delivered(&a->teller);
 }
 
 void oomsight_agent_refused(oomsight_agent *a)

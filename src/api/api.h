@@ -129,7 +129,8 @@ void oos_api_knows_models(const oomsight_data *data, oos_knowledge *knowledge);
 void oos_api_note_incident(oos_arena *arena, const oomsight_data *data, int allow_hub,
                            const oos_incident *incident, oos_incident_notes *notes);
 
-/* Incidents of texts that grow, one after another; `text` is what was told and not yet delivered. */
+/* tell.c: incidents of texts that grow, one after another; `text` is what was told and not yet delivered. */
+typedef struct oos_told_kind oos_told_kind;
 typedef struct oos_teller {
     oos_arena *notes; /* of the incident being told */
     const oomsight_data *data;
@@ -137,10 +138,15 @@ typedef struct oos_teller {
     oomsight_render_params render;
     oos_text text;
     size_t incidents;
-    bool found_oom;
+    bool found_oom, each; /* each: in full, however often it comes */
+    oos_told_kind *kinds;
 } oos_teller;
 
 void oos_api_tell(oos_teller *teller, const oos_incident_source *source, const oos_incident *incident);
+oomsight_status oos_api_told(oos_teller *teller, const char **ret_text, size_t *ret_bytes,
+                             oomsight_error *reterr);
+void oos_api_delivered(oos_teller *teller);
+void oos_api_tell_no_more(oos_teller *teller); /* frees what is inside */
 
 /* What the files of api_matrix*.c share: the inside of a matrix, its threads and its cache. */
 

@@ -69,6 +69,7 @@ oomsight_status oomsight_streams_open(const oomsight_streams_params *params, oom
     a->arena = arena;
     a->teller = (oos_teller){.data = params->data,
                              .allow_hub = params->allow_hub,
+                             .each = params->each,
                              .render = {.size = sizeof a->teller.render, .format = OOMSIGHT_FORMAT_JSON}};
     oomsight_status const status = OOS_WHOLE_STATUS(params, open_parts(a, params, reterr));
     if (status != OOMSIGHT_OK)
@@ -82,8 +83,7 @@ void oomsight_streams_close(oomsight_streams *a)
 {
     if (!a) return;
     oos_streams_close(a->streams);
-    oos_text_free(&a->teller.text);
-    oos_arena_free(a->teller.notes);
+    oos_api_tell_no_more(&a->teller);
     oos_arena_free(a->arena);
 }
 
@@ -97,17 +97,13 @@ oomsight_status oomsight_streams_next(oomsight_streams *a, int over, const char 
                                       oomsight_error *reterr)
 {
     if (a->teller.text.len == 0) OOS_TRY(oos_streams_step(a->streams, over, reterr));
-    if (a->teller.text.failed) return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for incidents");
-    *ret_text = a->teller.text.len ? a->teller.text.ptr : "";
-    *ret_bytes = a->teller.text.len;
-    return OOMSIGHT_OK;
+    return oos_api_told(&a->teller, ret_text, ret_bytes, reterr);
 }
 
 int oomsight_streams_delivered(oomsight_streams *a)
 {
     bool const kept = oos_streams_delivered(a->streams, a->teller.incidents > 0);
-    a->teller.incidents = 0;
-    a->teller.text.len = 0;
+    oos_api_delivered(&a->teller);
     return kept;
 }
 

@@ -147,6 +147,10 @@ static void put_source(oos_json_writer *w, const oos_incident *incident, const o
     char id[17];
     snprintf(id, sizeof id, "%016" PRIx64, source->id);
     oos_json_field_str(w, "id", id);
+    if (source->repeats) {
+        snprintf(id, sizeof id, "%016" PRIx64, source->repeats);
+        oos_json_field_str(w, "repeats", id);
+    }
     field_time(w, "at", incident->at);
     field_time(w, "started_at", incident->started);
     field_time(w, "seen_at", source->seen);

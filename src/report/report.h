@@ -263,6 +263,7 @@ typedef struct oos_incident_notes {
 /* Where an incident of a growing log was, and when. */
 typedef struct oos_incident_source {
     uint64_t id;
+    uint64_t repeats; /* the id of the like that was told in full; 0: this is one */
     int64_t seen;     /* when it is told */
     const char *path; /* of the log */
     const oos_origin *origin;

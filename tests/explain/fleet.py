@@ -229,7 +229,7 @@ class Follower:
     """The program under test; killed and started again."""
 
     def __init__(self, binary, root, folder):
-        self.command = [binary, "explain", "--follow", "--state", os.path.join(folder, "state"), "--metrics-file",
+        self.command = [binary, "explain", "--follow", "--each", "--state", os.path.join(folder, "state"), "--metrics-file",
                         os.path.join(folder, "oomsight.prom"), root]
         self.out, self.err = os.path.join(folder, "incidents.ndjson"), os.path.join(folder, "stderr")
         self.cpu = self.rss_kib = 0

@@ -53,7 +53,7 @@ class Follower:
         self.folders.append(self.folder)
         self.out, self.err = os.path.join(self.folder, "out"), os.path.join(self.folder, "err")
         with open(self.out, "wb") as out, open(self.err, "wb") as err:
-            self.process = subprocess.Popen([binary, "explain", "--follow", "--json", *words], stdout=stdout or out, stderr=err, stdin=stdin,
+            self.process = subprocess.Popen([binary, "explain", "--follow", "--each", "--json", *words], stdout=stdout or out, stderr=err, stdin=stdin,
                                             **more)
         self.wait_begun()
 

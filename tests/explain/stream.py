@@ -38,7 +38,8 @@ def told(out):
 
 
 def run(text, *words, limit=None):
-    return subprocess.run([BINARY, "explain", "--stream", *words], input=text, capture_output=True, check=False, timeout=300, preexec_fn=limit)
+    words = words if "--count" in words else ("--each", *words)
+    return subprocess.run([BINARY, "explain", "--stream", *(word for word in words if word != "--count")], input=text, capture_output=True, check=False, timeout=300, preexec_fn=limit)
 
 
 def an_incident_is_told_with_where_it_begins_and_its_labels():
@@ -116,7 +117,7 @@ def whoever_dies_nothing_is_lost_and_nothing_has_two_ids():
                     until += 1  # a living sender does not stop within a traceback
                 records += [record(name, lines[n], n) for n in range(sent[name], until)]
             text = text_of(records)
-            with subprocess.Popen([BINARY, "explain", "--stream", "--state", os.path.join(folder, "state")], stdin=subprocess.PIPE,
+            with subprocess.Popen([BINARY, "explain", "--stream", "--each", "--state", os.path.join(folder, "state")], stdin=subprocess.PIPE,
                                   stdout=subprocess.PIPE) as process:
                 process.stdin.write(text if patience > 1 else text[:len(text) - rng.choice((0, 0, 5))])
                 process.stdin.flush()
@@ -173,6 +174,22 @@ def memory_is_bounded_by_the_streams_that_are_kept():
     assert done.returncode == 1 and told(done.stdout)[0], (done.returncode, done.stderr[-500:])
 
 
+def a_crash_loop_is_told_once_and_counted():
+    records = [record(name, line, n) for name in ("a", "b") for n in range(100) for line in START + [HARMLESS] * 40 + failure(600 + n)]
+    text = text_of(records)
+    incidents = told(run(text, "--count").stdout)[0]
+    for name in ("a", "b"):
+        own = [one for one in incidents if one["source"]["path"] == name]
+        full = [one for one in own if "repeats" not in one]
+        assert len(full) == 1 and full[0]["evidence"] and full[0]["count"] == 1, own
+        assert sum(one["count"] for one in own) == 100 and all(one.get("repeats", full[0]["id"]) == full[0]["id"] for one in own), own
+        assert all(one["fingerprint"] == full[0]["fingerprint"] and not one["evidence"] and not one["fixes"] for one in own[1:]), own
+    assert len(json.dumps(incidents)) * 10 < len(text), (len(json.dumps(incidents)), len(text))
+    other = records + [record("a", line) for line in START + ["  File \"/x/vllm/v1/worker/gpu_worker.py\", line 1, in capture_model", OOM % 1]]
+    prints = {one["fingerprint"] for one in told(run(text_of(other), "--count").stdout)[0]}
+    assert len(prints) == 2, "another failure is told in full"
+
+
 def a_stream_that_ends_is_told_at_once():
     records = [record("a", line, n) for n, line in enumerate(START + failure(600))] + [{"stream": "a", "end": True, "cursor": 99}]
     with subprocess.Popen([BINARY, "explain", "--stream"], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
@@ -188,7 +205,7 @@ def a_stream_that_ends_is_told_at_once():
 TESTS = [an_incident_is_told_with_where_it_begins_and_its_labels, interleaved_streams_are_as_if_alone, a_time_beside_the_line_is_its_time,
          several_lines_may_come_as_one, nothing_open_is_acknowledged, whoever_dies_nothing_is_lost_and_nothing_has_two_ids,
          what_is_no_record_is_passed_over, secrets_of_labels_are_not_passed_on, memory_is_bounded_by_the_streams_that_are_kept,
-         a_stream_that_ends_is_told_at_once]
+         a_crash_loop_is_told_once_and_counted, a_stream_that_ends_is_told_at_once]
 
 if __name__ == "__main__":
     failed = 0

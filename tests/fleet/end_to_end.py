@@ -34,7 +34,7 @@ class Agent:
     def __init__(self, stage, binary, folder):
         self.stage, self.port = stage, parts.free_port()
         stage.make_folder("state")
-        self.command = [binary, "explain", "--follow", "--state", stage.path("state"), "--metrics-file", os.path.join(stage.make_folder("metrics"), "oomsight.prom"), "--output",
+        self.command = [binary, "explain", "--follow", "--each", "--state", stage.path("state"), "--metrics-file", os.path.join(stage.make_folder("metrics"), "oomsight.prom"), "--output",
                         stage.path("incidents.ndjson"), folder]
         self.start()
 
