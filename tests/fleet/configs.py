@@ -16,15 +16,13 @@ FLEET = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../examples
 FLUENT_BIT = {
     "service": {"flush", "storage.path", "storage.sync"},
     "tail": {"name", "tag", "path", "db", "read_from_head", "key", "buffer_chunk_size", "buffer_max_size", "storage.type"},
-    "exec": {"name", "tag", "command", "interval_sec", "buf_size", "storage.type"},
     "record_modifier": {"name", "match", "record"},
-    "modify": {"name", "match", "rename"},
     "http": {"name", "match", "host", "port", "uri", "format", "json_date_key", "retry_limit"}}
 VECTOR = {
-    "exec": {"type", "mode", "command", "include_stderr", "maximum_buffer_size_bytes", "streaming", "framing", "decoding"},
+    "file": {"type", "include", "read_from", "max_line_bytes"},
     "remap": {"type", "inputs", "source"},
-    "clickhouse": {"type", "inputs", "endpoint", "database", "table", "skip_unknown_fields", "buffer"},
-    "postgres": {"type", "inputs", "endpoint", "table", "buffer"}}
+    "clickhouse": {"type", "inputs", "endpoint", "database", "table", "skip_unknown_fields", "acknowledgements", "buffer"},
+    "postgres": {"type", "inputs", "endpoint", "table", "acknowledgements", "buffer"}}
 OPERATORS = {
     "json_parser": {"type", "parse_from", "parse_to", "on_error", "timestamp"},
     "copy": {"type", "if", "from", "to"}, "remove": {"type", "field"}, "add": {"type", "field", "value"}}
@@ -59,7 +57,7 @@ def vector():
             only(part, VECTOR[part["type"]], name)
             assert set(part.get("inputs", [])) <= known, name
     assert all(sink["buffer"]["max_size"] >= 268435488 for sink in config["sinks"].values())  # the least a disk buffer may have
-    assert config["sources"]["oomsight"]["command"][1:4] == ["explain", "--follow", "--state"]
+    assert all(sink["acknowledgements"]["enabled"] for sink in config["sinks"].values())
 
 
 def collector():
@@ -112,7 +110,6 @@ def grafana():
 
 
 fluent_bit("fluent-bit.yaml")
-fluent_bit("exec.yaml")
 vector()
 collector()
 grafana()

@@ -91,14 +91,13 @@ def send(port, logs, keys):
                     del queues[host, name]
 
 
-def rsyslog_config(stage, postgres, port, second_port):
+def rsyslog_config(stage, postgres, port):
     text = ""
-    for name in ("oomsight.conf", "engines-to-files.conf", "one-engine.conf", "incidents-to-postgresql.conf"):
+    for name in ("oomsight.conf", "engines-to-files.conf", "incidents-to-postgresql.conf"):
         with open(os.path.join(parts.FLEET, "rsyslog", name)) as f:
             text += f.read()
     for old, new in (("/var/spool/rsyslog", stage.make_folder("spool")), ("/var/log/oomsight/engines", stage.make_folder("engines")),
                      ("/var/lib/oomsight/incidents.ndjson", stage.path("incidents.ndjson")), ('port="10514"', f'port="{port}"'),
-                     ('port="10515"', f'port="{second_port}"'), ("/usr/bin/oomsight", stage.path("oomsight")),
                      ("postgresql://pipeline@db.example.org/oomsight", postgres.uri("pipeline")),
                      ("/usr/share/oomsight/load.py", shutil.copy(os.path.join(parts.FLEET, "postgresql", "load.py"), stage.folder)), ('resumeInterval="5"', 'resumeInterval="1"')):
         assert old in text, old
@@ -146,8 +145,8 @@ def main():
         postgres.files(stage.write("roles.sql", "CREATE ROLE pipeline LOGIN; GRANT oomsight_writer TO pipeline;"
                                                 "CREATE ROLE people LOGIN; GRANT oomsight_reader TO people;"))
         stage.write("incidents.ndjson", TORN)
-        port, second_port = parts.free_port(), parts.free_port()
-        config = rsyslog_config(stage, postgres, port, second_port)
+        port = parts.free_port()
+        config = rsyslog_config(stage, postgres, port)
         stage.run([parts.program("rsyslogd"), "-N1", "-f", config])
         rsyslogd = [parts.program("rsyslogd"), "-n", "-f", config, "-i", stage.path("rsyslogd.pid")]
         rsyslog = stage.start("rsyslogd", rsyslogd)
@@ -198,12 +197,6 @@ def main():
         assert stored() == total, (stored(), total)
         print(f"ok each of {total} incidents is there once, told in {len(lines)} lines over five kills of the agent, "
               "a restart of rsyslog and an absence of the database")
-
-        send(second_port, logs, keys[1:2])
-        parts.wait_for("the engine behind omprog", lambda: stored() == total + len(wanted[keys[1]]))
-        rows = postgres.rows("SELECT fingerprint FROM oomsight.incident WHERE is_oom AND namespace = ''")
-        assert sorted(row["fingerprint"] for row in rows) == sorted(wanted[keys[1]])
-        print("ok omprog straight into oomsight tells the same of one engine")
 
         rejected = {row["line"] for row in postgres.rows("SELECT line FROM oomsight.rejected")}
         assert rejected == {TORN}, rejected

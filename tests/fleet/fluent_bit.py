@@ -64,15 +64,6 @@ def main():
         arrives(stage, "fluent-bit.yaml", port, lambda: {row["line"] for row in Sink.rows} == lines)
         print(f"ok tail: {len(lines)} lines, the longest of {max(map(len, lines))} bytes, arrive as they are")
 
-        stage.make_folder("state")
-        folder = stage.make_folder("pods")
-        with open(os.path.join(parts.ROOT, "tests/fixtures/kb/vllm/weights-exceed-gpu/positive.log"), "rb") as f:
-            log = stage.write("pods/engine.log", f.read(), "wb")
-        arrives(stage, "exec.yaml", port, lambda: Sink.rows)
-        told = subprocess.run([binary, "explain", "--json", log], capture_output=True).stdout
-        assert json.loads(Sink.rows[0]["line"])["fingerprint"] == json.loads(told)["fingerprint"], folder
-        print("ok exec: the agent run again and again tells its incident")
-
 
 if __name__ == "__main__":
     main()
