@@ -43,6 +43,7 @@ static void forget(oos_teller *t, oos_told_kind *kind)
 static void report(oos_teller *t, oos_told_kind *kind)
 {
     if (!kind->count) return;
+    oos_assert(kind->text.len > 0 || kind->text.failed);
     oos_text_add(&t->text, (oos_view){kind->text.ptr, kind->text.len});
     t->text.failed |= kind->text.failed;
     kind->count = 0;

@@ -59,6 +59,7 @@ struct oos_streams {
 
 static void free_marks(stream *s, size_t count)
 {
+    oos_assert(count <= s->count);
     for (size_t i = 0; i < count; i++) free(s->marks[i].cursor);
     memmove(s->marks, s->marks + count, (s->count - count) * sizeof *s->marks);
     s->count -= count;
@@ -157,6 +158,7 @@ static void acknowledge(stream *s)
 {
     uint64_t const until = settled_until(s);
     size_t done = 0;
+    oos_assert(until <= s->bytes);
     while (done < s->count && s->marks[done].end <= until) done++;
     if (!done) return;
     char *cursor = NULL;
@@ -166,6 +168,7 @@ static void acknowledge(stream *s)
     }
     free_marks(s, done);
     if (!cursor) return;
+    oos_assert(*cursor);
     s->all->params.on_acknowledged(s->all->params.context, s->name, cursor);
     free(cursor);
 }
@@ -194,6 +197,7 @@ static void thin(stream *s)
             s->marks[kept++] = s->marks[i];
         }
     }
+    oos_assert(kept && kept <= MARKS_MAX / 2 + 1);
     s->count = kept;
 }
 
@@ -207,6 +211,7 @@ static bool add_mark(stream *s, uint64_t begin, uint64_t print, char *cursor)
         if (!marks) return false;
         s->marks = marks, s->capacity = capacity;
     }
+    oos_assert(!s->count || s->marks[s->count - 1].end <= begin);
     s->marks[s->count++] = (mark){begin, s->bytes, print, cursor};
     return true;
 }
@@ -215,6 +220,7 @@ static bool add_mark(stream *s, uint64_t begin, uint64_t print, char *cursor)
 
 static void drop(oos_streams *all, stream *s)
 {
+    oos_assert(all->figures.streams > 0);
     keep(s);
     HASH_DEL(all->list, s);
     free_stream(s);
