@@ -3,6 +3,7 @@
 #include "cmd_matrix.h"
 
 #include <dirent.h>
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -162,6 +163,10 @@ int cmd_matrix(cli_options *given)
     if (given->diff[0] && strcmp(given->diff[0], given->diff[1]) == 0) {
         fputs("oomsight matrix: --diff takes two different versions\n", stderr);
         return EXIT_USAGE;
+    }
+    if (given->logs && mkdir(given->logs, 0777) != 0 && errno != EEXIST) {
+        complain("oomsight matrix: --logs %s: %s", given->logs, strerror(errno));
+        return EXIT_INPUT;
     }
     if (oomsight_data_open(given->data, &data, &error) != OOMSIGHT_OK) return fail_with(&error);
     oomsight_matrix_params params = OOMSIGHT_MATRIX_PARAMS_INIT;

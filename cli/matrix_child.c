@@ -36,7 +36,7 @@ static size_t put_under(const char *under, const char **words)
 
 size_t matrix_command(const cli_options *given, const oomsight_matrix_task *task, const char ***ret_words)
 {
-    static char self[4096], timeout[32];
+    static char self[4096], timeout[32], cuda[16];
     if (!self[0]) {
         ssize_t const len = readlink("/proc/self/exe", self, sizeof self - 1);
         self[len > 0 ? len : 0] = '\0';
@@ -44,10 +44,15 @@ size_t matrix_command(const cli_options *given, const oomsight_matrix_task *task
     snprintf(timeout, sizeof timeout, "%.0f", number_or(given->timeout, 1800));
     const char *const head[] = {self, "dryrun", "--json", "--timeout", timeout};
     const char **words =
-        calloc(MATRIX_UNDER + sizeof head / sizeof *head + task->word_count + 4, sizeof *words);
+        calloc(MATRIX_UNDER + sizeof head / sizeof *head + task->word_count + 6, sizeof *words);
     if (!words) return 0;
     size_t count = put_under(given->under, words);
     for (size_t i = 0; i < sizeof head / sizeof *head; i++) words[count++] = head[i];
+    if (given->cuda.given) {
+        snprintf(cuda, sizeof cuda, "%.0f", given->cuda.number);
+        words[count++] = "--cuda";
+        words[count++] = cuda;
+    }
     if (given->data) {
         words[count++] = "--data";
         words[count++] = given->data;

@@ -13,6 +13,7 @@ struct oos_told_kind {
     uint64_t key, full, first; /* ids: of the one told in full, of the first since the last report */
     int64_t told_at;
     uint64_t count; /* since the last report */
+    char *fixes;    /* of the one told in full, as a member of JSON */
     oos_text text;  /* the report of them */
     UT_hash_handle hh;
 };
@@ -37,6 +38,7 @@ static void forget(oos_teller *t, oos_told_kind *kind)
 {
     HASH_DEL(t->kinds, kind);
     oos_text_free(&kind->text);
+    free(kind->fixes);
     free(kind);
 }
 
@@ -50,14 +52,15 @@ static void report(oos_teller *t, oos_told_kind *kind)
     kind->text.len = 0;
 }
 
-/* NULL: it is told in full. */
-static oos_told_kind *told_before(oos_teller *t, const oos_incident_source *source,
-                                  const oos_incident *incident)
+/* *ret_again false: it is told in full. NULL: no memory to keep it in mind. */
+static oos_told_kind *kind_of(oos_teller *t, const oos_incident_source *source, const oos_incident *incident,
+                              bool *ret_again)
 {
     uint64_t const key = oos_hash_add(incident->fingerprint, source->path, strlen(source->path));
     oos_told_kind *kind;
     HASH_FIND(hh, t->kinds, &key, sizeof key, kind);
-    if (kind && source->seen - kind->told_at < AGAIN_NS) return kind;
+    *ret_again = kind && source->seen - kind->told_at < AGAIN_NS;
+    if (*ret_again) return kind;
     if (kind) report(t, kind);
     if (!kind && HASH_COUNT(t->kinds) >= KINDS_MAX) {
         report(t, t->kinds); /* the one that was met first */
@@ -69,9 +72,10 @@ static oos_told_kind *told_before(oos_teller *t, const oos_incident_source *sour
     kind->key = key;
     kind->full = source->id;
     kind->told_at = source->seen;
-    if (!fresh) return NULL;
+    if (!fresh) return kind;
     HASH_ADD(hh, t->kinds, key, sizeof kind->key, kind);
-    if (!OOS_IN_TABLE(kind)) free(kind);
+    if (OOS_IN_TABLE(kind)) return kind;
+    free(kind);
     return NULL;
 }
 
@@ -85,6 +89,7 @@ static void count_again(oos_teller *t, oos_told_kind *kind, const oos_incident_s
     if (!kind->count++) kind->first = source->id;
     same.id = kind->first;
     same.repeats = kind->full;
+    same.fixes = kind->fixes;
     short_one.count = kind->count;
     short_one.evidence_count = short_one.fix_count = short_one.dead_end_count = short_one.rank_count = 0;
     short_one.held.ledger.first = short_one.held.ledger.last = NULL;
@@ -96,13 +101,16 @@ static void count_again(oos_teller *t, oos_told_kind *kind, const oos_incident_s
 
 void oos_api_tell(oos_teller *t, const oos_incident_source *source, const oos_incident *incident)
 {
-    oos_told_kind *kind = t->each ? NULL : told_before(t, source, incident);
-    if (kind) {
+    bool again = false;
+    oos_told_kind *kind = t->each ? NULL : kind_of(t, source, incident, &again);
+    if (again) {
         count_again(t, kind, source, incident);
     } else {
         oos_incident_notes notes = {0};
         oos_api_note_incident(t->notes, t->data, t->allow_hub, incident, &notes);
         write_one(t, source, incident, &notes, &t->text);
+        const char *fixes = kind ? oos_report_explain_fixes(t->notes, incident, &notes) : NULL;
+        if (kind) free(kind->fixes), kind->fixes = fixes ? strdup(fixes) : NULL;
         oos_arena_reset(t->notes);
     }
     t->incidents++;

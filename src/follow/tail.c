@@ -49,6 +49,7 @@ struct oos_tail {
     size_t backlog_count, backlog_at;
     oos_tail_point from;
     bool resumes, begun, check, error_told;
+    bool wide;                /* the file begins as UTF-16 does */
     bool stream, stream_over; /* standard input */
     int why;                  /* errno of the last attempt to open */
     int64_t check_at;
@@ -419,6 +420,8 @@ static oomsight_status read_some(oos_tail *tail, bool all, size_t *ret_count, bo
         count = end ? (size_t)(end - room) + 1 : 0;
     }
     if (!count) return OOMSIGHT_OK;
+    if (tail->byte == 0)
+        tail->wide = count > 1 && (memcmp(room, "\xff\xfe", 2) == 0 || memcmp(room, "\xfe\xff", 2) == 0);
     if (tail->byte == 0 && !tail->id.print) {
         tail->id.print = oos_file_print(room, count);
         tail->parts[tail->part_number % PARTS_KEPT] = tail->id;
@@ -678,8 +681,10 @@ uint64_t oos_tail_incident_id(const oos_tail *tail, const oos_incident *incident
 
 const char *oos_tail_error(oos_tail *tail)
 {
-    if (tail->fd >= 0 || tail->packed || !tail->why || tail->why == ENOENT || tail->error_told) return NULL;
+    bool const closed = tail->fd < 0 && !tail->packed && tail->why && tail->why != ENOENT;
+    if (tail->error_told || (!closed && !tail->wide)) return NULL;
     tail->error_told = true;
+    if (tail->wide) return "it is UTF-16, which is not followed ('oomsight explain FILE' reads it)";
     return tail->why == EINVAL  ? "not a plain file"
            : tail->why == EXDEV ? "a link that leads outside"
                                 : oos_errno_text(tail->why);

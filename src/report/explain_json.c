@@ -188,6 +188,29 @@ static void put_rules(oos_json_writer *w, const oos_incident *incident)
     oos_json_end_object(w);
 }
 
+/* Computed for this very model and device: better than what is known in general. */
+static void put_fixes(oos_json_writer *w, const oos_incident *incident, const oos_incident_notes *notes)
+{
+    if (notes->fix_count)
+        oos_report_fixes_json(w, notes->fixes, notes->fix_count);
+    else
+        put_advice(w, "fixes", incident->fixes, incident->fix_count, NULL);
+}
+
+const char *oos_report_explain_fixes(oos_arena *arena, const oos_incident *incident,
+                                     const oos_incident_notes *notes)
+{
+    oos_text text = {0};
+    oos_json_writer writer = {.text = &text};
+    oos_json_begin_object(&writer);
+    put_fixes(&writer, incident, notes);
+    oos_json_end_object(&writer);
+    const char *member =
+        text.failed ? NULL : oos_arena_copy(arena, (oos_view){text.ptr + 1, text.len - 2}); /* no braces */
+    oos_text_free(&text);
+    return member;
+}
+
 static void put_incident(const oos_explain_page *page, const oos_incident *incident,
                          const oos_incident_notes *notes, oos_text *text)
 {
@@ -221,10 +244,10 @@ static void put_incident(const oos_explain_page *page, const oos_incident *incid
     put_ledger(w, &incident->held);
     oos_json_field_str(w, "signature", incident->record ? incident->record->id : NULL);
     put_evidence(w, incident);
-    if (notes->fix_count) /* computed for this very model and device: better than what is known in general */
-        oos_report_fixes_json(w, notes->fixes, notes->fix_count);
+    if (page->source && page->source->fixes)
+        oos_json_put_json(w, page->source->fixes);
     else
-        put_advice(w, "fixes", incident->fixes, incident->fix_count, NULL);
+        put_fixes(w, incident, notes);
     put_advice(w, "dead_ends", incident->dead_ends, incident->dead_end_count, notes);
     oos_json_field_str(w, "plan_flags", notes->plan_flags);
     oos_json_field_str(w, "plan_check", notes->plan_check);

@@ -263,9 +263,10 @@ typedef struct oos_incident_notes {
 /* Where an incident of a growing log was, and when. */
 typedef struct oos_incident_source {
     uint64_t id;
-    uint64_t repeats; /* the id of the like that was told in full; 0: this is one */
-    int64_t seen;     /* when it is told */
-    const char *path; /* of the log */
+    const char *fixes; /* of the like that was told in full, as a member of JSON; NULL: its own */
+    uint64_t repeats;  /* the id of the like that was told in full; 0: this is one */
+    int64_t seen;      /* when it is told */
+    const char *path;  /* of the log */
     const oos_origin *origin;
     const char *cursor; /* of a stream, where it begins, as JSON; NULL: of a file */
     const oos_label *labels;
@@ -281,6 +282,9 @@ typedef struct oos_explain_page {
     const oos_incident_source *source; /* of all its incidents; NULL: not followed */
 } oos_explain_page;
 
+/* The member `fixes` of that JSON; NULL: no memory. */
+const char *oos_report_explain_fixes(oos_arena *arena, const oos_incident *incident,
+                                     const oos_incident_notes *notes);
 void oos_report_explain_json(const oos_explain_page *page, oos_text *text); /* one object per line */
 void oos_report_explain_text(const oos_explain_page *page, const oos_style *style);
 void oos_report_explain_markdown(const oos_explain_page *page, const oos_style *style);

@@ -95,6 +95,17 @@ def case_copied_and_cut(folder):
     C.claim(tried(got) == [400, 500], "while nobody looks", tried(got))
 
 
+def case_wide_text(folder):
+    """PowerShell's UTF-16 is not followed, and that is said once for each file."""
+    with open(os.path.join(folder, "b.log"), "wb") as out:
+        out.write("\n".join(START + failure(100) + [""]).encode("utf-16"))
+    f = Follower(BINARY, folder)
+    f.wait_error("UTF-16")
+    time.sleep(1)
+    f.stop()
+    C.claim(f.errors().count("UTF-16") == 1 and not f.incidents(), "one line", f.errors())
+
+
 def case_not_for_us_yet(folder):
     """A position is kept while its file cannot be read."""
     if os.geteuid() != 0:

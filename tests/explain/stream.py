@@ -183,7 +183,7 @@ def a_crash_loop_is_told_once_and_counted():
         full = [one for one in own if "repeats" not in one]
         assert len(full) == 1 and full[0]["evidence"] and full[0]["count"] == 1, own
         assert sum(one["count"] for one in own) == 100 and all(one.get("repeats", full[0]["id"]) == full[0]["id"] for one in own), own
-        assert all(one["fingerprint"] == full[0]["fingerprint"] and not one["evidence"] and not one["fixes"] for one in own[1:]), own
+        assert all(one["fingerprint"] == full[0]["fingerprint"] and not one["evidence"] and one["fixes"] == full[0]["fixes"] for one in own[1:]), own
     assert len(json.dumps(incidents)) * 10 < len(text), (len(json.dumps(incidents)), len(text))
     other = records + [record("a", line) for line in START + ["  File \"/x/vllm/v1/worker/gpu_worker.py\", line 1, in capture_model", OOM % 1]]
     prints = {one["fingerprint"] for one in told(run(text_of(other), "--count").stdout)[0]}

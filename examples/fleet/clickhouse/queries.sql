@@ -9,7 +9,7 @@ FROM oomsight.incident FINAL WHERE is_oom;
 
 CREATE OR REPLACE VIEW oomsight.top_fingerprints AS
 SELECT fingerprint, min(i.phase) AS phase, min(i.cause) AS cause, min(i.signature) AS signature, sum(occurrences) AS incidents,
-       uniqExact(node, namespace, pod, container) AS engines, uniqExact(namespace) AS namespaces, uniqExact(version) AS versions,
+       uniqExact(node, namespace, pod, container, if(pod = '', path, '')) AS engines, uniqExact(namespace) AS namespaces, uniqExact(version) AS versions,
        min(happened_at) AS first_at, max(happened_at) AS last_at, sumIf(held_ms, is_startup) / 3600000 AS gpu_hours_lost
 FROM oomsight.counted AS i
 WHERE happened_at >= {since:DateTime64(3, 'UTC')} AND happened_at < {until:DateTime64(3, 'UTC')}
@@ -52,7 +52,7 @@ WITH chosen AS (
 listed AS (
     SELECT node, id, lever, min(place) AS first_place, max(computed) AS was_computed, argMin(change, place) AS first_change,
            any(occurrences) AS times, any(lost_ms) AS lost, any(length(fix_levers)) AS listed_fixes,
-           any((node, namespace, pod, container)) AS engine
+           any((node, namespace, pod, container, if(pod = '', path, ''))) AS engine
     FROM chosen ARRAY JOIN fix_levers AS lever, fix_changes AS change, fix_computed AS computed, arrayEnumerate(fix_levers) AS place
     GROUP BY node, id, lever),
 usual AS (

@@ -2,7 +2,7 @@
 """Lines of the journal into `oomsight explain --stream`, incidents out. It goes on behind the last line that was acknowledged, so that
 nothing is lost whichever of the three stops. Standard library only.
 
-    journal.py STATE_DIR INCIDENTS_FILE [words of journalctl, such as -u vllm]
+    journal.py STATE_DIR INCIDENTS_FILE [words of journalctl, such as -u UNIT]
 
 OOMSIGHT and JOURNALCTL name other programs than those of PATH."""
 import collections

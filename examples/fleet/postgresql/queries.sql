@@ -17,7 +17,7 @@ RETURNS TABLE (fingerprint text, phase text, cause text, signature text, inciden
                versions bigint, first_at timestamptz, last_at timestamptz, gpu_hours_lost double precision)
 LANGUAGE sql STABLE AS $$
     SELECT i.fingerprint, min(i.phase), min(i.cause), min(i.signature), sum(i.occurrences)::bigint,
-           count(DISTINCT (i.node, i.namespace, i.pod, i.container)), count(DISTINCT i.namespace), count(DISTINCT i.version),
+           count(DISTINCT (i.node, i.namespace, i.pod, i.container, CASE i.pod WHEN '' THEN i.path ELSE '' END)), count(DISTINCT i.namespace), count(DISTINCT i.version),
            min(i.happened_at), max(i.happened_at),
            coalesce(sum(oomsight.held_ms(i)) FILTER (WHERE oomsight.is_startup(i.phase)), 0)::double precision / 3600000
     FROM oomsight.incident AS i
@@ -83,7 +83,7 @@ LANGUAGE sql STABLE AS $$
            coalesce(sum(c.occurrences) FILTER (WHERE l.place = 1), 0)::bigint,
            coalesce(sum(c.occurrences) FILTER (WHERE l.computed), 0)::bigint,
            coalesce(sum(c.occurrences) FILTER (WHERE cardinality(c.fix_levers) = 1), 0)::bigint,
-           count(DISTINCT (c.node, c.namespace, c.pod, c.container)),
+           count(DISTINCT (c.node, c.namespace, c.pod, c.container, CASE c.pod WHEN '' THEN c.path ELSE '' END)),
            sum(c.lost_ms)::double precision / 3600000, min(u.change)
     FROM listed AS l JOIN chosen AS c USING (node, id) JOIN usual AS u USING (lever)
     GROUP BY l.lever
