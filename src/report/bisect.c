@@ -14,6 +14,12 @@ static bool same_words(const char *one, const char *other)
     return one == other || (one && other && strcmp(one, other) == 0);
 }
 
+/* Where it fails, in words. */
+static const char *point_of(const oos_bisect_step *step)
+{
+    return oos_report_point(oos_phase_find(step->phase));
+}
+
 /* A line for the first and the last, and for every release that says something else than the one before it. */
 static bool tells(const oos_bisect_result *result, size_t index)
 {
@@ -32,32 +38,30 @@ static bool tells(const oos_bisect_result *result, size_t index)
 
 static void put_steps(const oos_style *style, const oos_bisect_result *result)
 {
-    char tokens[32], need[32];
+    oos_table table = {.columns = 6, .kept = 1, .right = 1U << 3 | 1U << 4};
+    static const char *const heads[] = {"release", "answer", "phase", "needs GiB", "KV tokens", ""};
     size_t left_out = 0;
-    oos_style_cell(style, 10, "release");
-    oos_style_cell(style, 25, "answer");
-    oos_style_cell(style, 20, "phase");
-    oos_style_cell(style, -12, "needs GiB");
-    oos_style_cell(style, -12, "KV tokens");
-    oos_text_put(style->text, "\n");
+    for (size_t i = 0; i < 6; i++) oos_table_put(&table, style, OOS_INK_PLAIN, i < 5 ? heads[i] : " ");
     for (size_t i = 0; i < result->count; i++) {
         const oos_bisect_step *step = &result->steps[i];
+        char tokens[32] = "", need[32] = "";
         if (!tells(result, i)) {
             left_out++;
             continue;
         }
-        oos_style_count(tokens, sizeof tokens, step->kv_tokens);
-        oos_style_ink(style, OOS_INK_PLAIN, "%-10s", step->version);
-        oos_style_cell(style, 25, step->answer);
-        oos_style_ink(style, OOS_INK_PLAIN, "%-20s", step->phase ? step->phase : "-");
-        oos_format(need, sizeof need, "%.2f", oos_gib(step->need_bytes));
-        oos_style_ink(style, OOS_INK_PLAIN, "%12s", step->need_bytes ? need : "-");
-        oos_style_ink(style, OOS_INK_PLAIN, "%12s", step->starts && step->kv_tokens ? tokens : "-");
-        if (result->moved != OOS_BISECT_NOTHING && i == result->found)
-            oos_style_ink(style, OOS_INK_WARN, "  <-");
-        oos_text_put(style->text, "\n");
+        if (step->starts && step->kv_tokens) oos_style_count(tokens, sizeof tokens, step->kv_tokens);
+        if (step->need_bytes) oos_format(need, sizeof need, "%.2f", oos_gib(step->need_bytes));
+        bool const moved = result->moved != OOS_BISECT_NOTHING && i == result->found;
+        const char *const cells[] = {step->version, step->answer, point_of(step), need, tokens};
+        for (size_t k = 0; k < 5; k++) oos_table_put(&table, style, OOS_INK_PLAIN, cells[k]);
+        oos_table_put(&table, style, OOS_INK_WARN, moved ? "<-" : " ");
     }
-    if (left_out) oos_style_put(style, "(%zu releases with the same result not shown)\n", left_out);
+    oos_table_end(&table, style);
+    if (left_out)
+        oos_style_put(style,
+                      left_out == 1 ? "(%zu release with the same result not shown)\n"
+                                    : "(%zu releases with the same result not shown)\n",
+                      left_out);
 }
 
 /* The marks that the answers do not bear out. */
@@ -113,8 +117,10 @@ static void put_found(const oos_style *style, const oos_bisect_result *result)
                       found->version, before->version, before->answer);
         break;
     case OOS_BISECT_PHASE:
-        oos_style_ink(style, OOS_INK_BOLD, "FAILS IN %s SINCE %s  (%s: in %s)\n", found->phase,
-                      found->version, before->version, before->phase);
+        oos_style_ink(style, OOS_INK_BOLD, "FAILS IN ANOTHER PHASE SINCE %s\n", found->version);
+        oos_style_put(style, "%s fails %s; %s fails %s.\n", before->version,
+                      oos_report_where(oos_phase_find(before->phase)), found->version,
+                      oos_report_where(oos_phase_find(found->phase)));
         break;
     case OOS_BISECT_NEED:
         oos_style_ink(style, OOS_INK_BOLD, "NEEDS ANOTHER SIZE SINCE %s  (before it: %s)\n", found->version,

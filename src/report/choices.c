@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { ROWS_MAX = 8, NAMES_MAX = 3 };
+enum { ROWS_MAX = 8, NAMES_MAX = 3, NAMES_BYTES = 52, FLAGS_COLUMN = 28 };
 
 static unsigned long long gib_of(const oos_need_gpu *choice)
 {
@@ -42,7 +42,7 @@ static void put_row(const oos_style *style, const oos_plan *plan, size_t first)
     uint64_t tokens = row->kv_tokens, most = 0;
     bool certain = true;
     oos_text names = {0};
-    size_t count = 0;
+    size_t count = 0, named = 0;
     char size[32], told[40], least[44];
     for (size_t i = first; i < plan->help.choice_count; i++) {
         const oos_need_gpu *choice = &plan->help.choices[i];
@@ -50,18 +50,22 @@ static void put_row(const oos_style *style, const oos_plan *plan, size_t first)
         tokens = oos_min(tokens, choice->kv_tokens);
         most = oos_max(most, choice->kv_tokens);
         certain &= choice->verdict == OOMSIGHT_VERDICT_FITS;
-        if (count++ < NAMES_MAX)
-            oos_text_printf(&names, "%s%s", count > 1 ? ", " : "", short_name(choice->gpu));
+        const char *name = short_name(choice->gpu);
+        bool const shown =
+            named == count && named < NAMES_MAX && (!named || names.len + strlen(name) <= NAMES_BYTES);
+        if (shown) oos_text_printf(&names, "%s%s", named++ ? ", " : "", name);
+        count++;
     }
-    if (count > NAMES_MAX) oos_text_printf(&names, " +%zu", count - NAMES_MAX);
+    if (count > named) oos_text_printf(&names, " +%zu", count - named);
     snprintf(size, sizeof size, "%llu x %llu GB", (unsigned long long)row->count, gib_of(row));
     oos_style_count(told, sizeof told, tokens);
     snprintf(least, sizeof least, "%s%s", most > tokens ? ">= " : "", told);
     oos_text_printf(style->text, "  %-11s %12s  ", size, least);
     oos_text_put(style->text, names.ptr ? names.ptr : "");
-    for (size_t i = 0; i < row->flag_count; i++)
-        oos_text_printf(style->text, "%s%s", i ? " " : ": ", row->flags[i]);
     if (!certain) oos_style_put(style, " (probably)");
+    if (row->flag_count) oos_text_printf(style->text, "\n%*s", FLAGS_COLUMN, "");
+    for (size_t i = 0; i < row->flag_count; i++)
+        oos_text_printf(style->text, "%s%s", i ? " " : "", row->flags[i]);
     oos_text_put(style->text, "\n");
     style->text->failed |= names.failed;
     oos_text_free(&names);
@@ -94,7 +98,7 @@ void oos_report_choices_text(oos_text *text, const oos_plan *plan, const oomsigh
             more++;
         rows++;
     }
-    if (more) oos_style_put(&style, "  and %zu sizes more: --json\n", more);
+    if (more) oos_style_put(&style, "%zu more sizes with --json.\n", more);
 }
 
 void oos_report_choices_json(oos_text *text, const oos_plan *plan)

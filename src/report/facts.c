@@ -1,6 +1,7 @@
 /* GPUs and engine versions as a table or JSON. */
 #include "report/report.h"
 #include "base/json_write.h"
+#include "base/locale.h"
 #include "facts/facts.h"
 #include "ledger/ledger.h"
 
@@ -41,27 +42,34 @@ void oos_report_gpus(oos_text *text, const oos_gpus *gpus, const oomsight_render
         return;
     }
     oos_style const style = oos_style_of(text, params);
-    enum { NAME_WIDTH = 48, LINE_WIDTH = 100 };
+    enum { ALIASES_COLUMNS = 25 };
     static const char nvidia[] = "NVIDIA "; /* need not be typed */
-    oos_text_printf(text, "%-*s ", NAME_WIDTH, "GPU");
-    oos_style_cell(&style, -10, "total");
-    oos_text_put(text, "    cc  SMs ");
-    oos_style_put(&style, "short names\n");
+    static const char *const heads[] = {"GPU", "total", "cc", "SMs", "short names"};
+    oos_table table = {.columns = 5, .kept = 1, .right = 7U << 1};
+    for (size_t i = 0; i < sizeof heads / sizeof *heads; i++)
+        oos_table_put(&table, &style, OOS_INK_PLAIN, heads[i]);
     for (size_t i = 0; i < gpus->count; i++) {
         const oos_gpu *gpu = &gpus->list[i];
-        size_t const begin = text->len; /* slices stand below their GPU */
         bool const maker = strncmp(gpu->name, nvidia, strlen(nvidia)) == 0;
-        oos_text_printf(text, gpu->slice ? "  MIG %-*s" : "%-*s", NAME_WIDTH - (gpu->slice ? 6 : 0),
-                        gpu->slice ? gpu->slice
-                        : maker    ? gpu->name + strlen(nvidia)
-                                   : gpu->name);
-        oos_text_printf(text, " %6.2f GiB%s %4.1f %4u", (double)gpu->total_bytes / 0x1p30,
-                        gpu->total_measured ? " " : "~", gpu->capability / 10.0, gpu->sms);
+        char name[96], total[32], capability[16], sms[16];
+        snprintf(name, sizeof name, gpu->slice ? "  MIG %s" : "%s", /* slices stand below their GPU */
+                 gpu->slice ? gpu->slice
+                 : maker    ? gpu->name + strlen(nvidia)
+                            : gpu->name);
+        oos_format(total, sizeof total, "%.2f GiB%s", (double)gpu->total_bytes / 0x1p30,
+                   gpu->total_measured ? " " : "~");
+        oos_format(capability, sizeof capability, "%.1f", gpu->capability / 10.0);
+        snprintf(sms, sizeof sms, "%u", gpu->sms);
+        oos_text aliases = {0};
         for (size_t k = 0; k < gpu->alias_count && k < 3; k++)
-            if (k == 0 || text->len - begin + 1 + strlen(gpu->aliases[k]) <= LINE_WIDTH)
-                oos_text_printf(text, " %s", gpu->aliases[k]);
-        oos_text_put(text, "\n");
+            if (k == 0 || aliases.len + 1 + strlen(gpu->aliases[k]) <= ALIASES_COLUMNS)
+                oos_text_printf(&aliases, "%s%s", k ? " " : "", gpu->aliases[k]);
+        const char *const cells[] = {name, total, capability, sms, aliases.ptr};
+        for (size_t k = 0; k < sizeof cells / sizeof *cells; k++)
+            oos_table_put(&table, &style, OOS_INK_PLAIN, cells[k]);
+        oos_text_free(&aliases);
     }
+    oos_table_end(&table, &style);
     oos_style_put(&style, "~ estimated; where CUDA shows another total: --gpu-total SIZE\n");
 }
 

@@ -4,7 +4,7 @@
 
 #include <stdio.h>
 
-enum { ROWS_MAX = 60, PAIRS_MAX = 40, PROBLEMS_MAX = 8, COMMANDS_MAX = 24, LABEL_MAX = 44 };
+enum { ROWS_MAX = 60, PAIRS_MAX = 40, PROBLEMS_MAX = 8, COMMANDS_MAX = 24 };
 
 static void count_text(char *ret_text, size_t capacity, uint64_t number)
 {
@@ -103,7 +103,7 @@ static void cell_words(const oos_matrix_cell *cell, oos_text *text)
             oos_text_put(text, " ");
             put_count(text, cell->kv_low);
         } else if (cell->phase) {
-            oos_text_printf(text, " %s", cell->phase);
+            oos_text_printf(text, ": %s", oos_report_point(oos_phase_find(cell->phase)));
         }
         return;
     }
@@ -216,98 +216,38 @@ static oos_matrix_head head_of(const oos_matrix_sum *sum, const line *l)
     return (oos_matrix_head){r->model, c->gpu, r->flags ? r->flags : c->flags ? c->flags : "(all)"};
 }
 
-static void put_label(oos_text *text, const char *label, size_t width)
-{
-    oos_view const whole = oos_view_of(label);
-    unsigned const len = oos_words_columns(whole);
-    if (len <= width) {
-        oos_text_put(text, label);
-        oos_text_repeat(text, " ", width - len);
-        return;
-    }
-    size_t cut = 0;
-    for (unsigned shown = 0, columns; cut < whole.len; shown += columns) {
-        size_t const bytes = oos_words_char(oos_view_slice(whole, cut, whole.len), &columns);
-        if (shown + columns > width - 2) break;
-        cut += bytes;
-    }
-    oos_text_add(text, (oos_view){label, cut});
-    oos_text_put(text, "..");
-}
-
-static void widths_of(const oos_matrix_sum *sum, const line *lines, size_t count, size_t ret_widths[3])
-{
-    ret_widths[0] = 5, ret_widths[1] = 3, ret_widths[2] = 5;
-    for (size_t i = 0; i < count; i++) {
-        oos_matrix_head const head = head_of(sum, &lines[i]);
-        const char *const labels[] = {head.model, head.gpu, head.flags};
-        for (size_t k = 0; k < 3; k++) {
-            size_t len = oos_words_columns(oos_view_of(labels[k]));
-            if (len > LABEL_MAX) len = LABEL_MAX;
-            if (len > ret_widths[k]) ret_widths[k] = len;
-        }
-    }
-}
-
-/* What was printed since `from`, without its colours. */
-static unsigned shown_columns(const oos_text *text, size_t from)
-{
-    unsigned sum = 0;
-    for (size_t at = from; text->ptr && at < text->len;) {
-        unsigned columns;
-        if (text->ptr[at] == '\033') {
-            while (at < text->len && text->ptr[at++] != 'm') {
-            }
-            continue;
-        }
-        at += oos_words_char((oos_view){text->ptr + at, text->len - at}, &columns);
-        sum += columns;
-    }
-    return sum;
-}
-
 static void put_table(const oos_style *style, const oos_matrix_sum *sum)
 {
     line lines[ROWS_MAX];
-    size_t all, widths[3];
+    size_t all;
     size_t const count = lines_choose(sum, lines, ROWS_MAX, &all);
-    widths_of(sum, lines, count, widths);
+    oos_table table = {.columns = 3 + sum->version_count, .kept = 3, .indent = 2};
     static const char *const titles[] = {"model", "GPU", "flags"};
-    oos_text *text = style->text;
-    oos_text_put(text, "\n  ");
-    for (size_t k = 0; k < 3; k++) {
-        oos_style_cell(style, (int)widths[k], titles[k]);
-        oos_text_put(text, "  ");
-    }
+    for (size_t k = 0; k < 3; k++) oos_table_put(&table, style, OOS_INK_PLAIN, titles[k]);
     for (size_t v = 0; v < sum->version_count; v++)
-        oos_text_printf(text, v + 1 < sum->version_count ? "%-24s  " : "%s", sum->file->version_labels[v]);
+        oos_table_put(&table, style, OOS_INK_PLAIN, sum->file->version_labels[v]);
     for (size_t i = 0; i < count; i++) {
         oos_matrix_head const head = head_of(sum, &lines[i]);
         const char *const labels[] = {head.model, head.gpu, head.flags};
-        oos_text_put(text, "\n  ");
-        for (size_t k = 0; k < 3; k++) {
-            put_label(text, labels[k], widths[k]);
-            oos_text_put(text, "  ");
-        }
+        for (size_t k = 0; k < 3; k++) oos_table_put(&table, style, OOS_INK_PLAIN, labels[k]);
         for (size_t v = 0; v < sum->version_count; v++) {
             oos_matrix_cell const cell = cell_of_line(sum, &lines[i], v);
             oos_text words = {0};
             cell_words(&cell, &words);
-            size_t const before = text->len;
-            oos_style_ink(style, cell_ink(&cell), "%s", words.ptr ? words.ptr : "");
-            unsigned const len = shown_columns(text, before);
-            if (v + 1 < sum->version_count) oos_text_repeat(text, " ", len < 24 ? 26 - len : 2);
-            text->failed |= words.failed;
+            oos_table_put(&table, style, cell_ink(&cell), words.ptr);
+            style->text->failed |= words.failed;
             oos_text_free(&words);
         }
     }
-    oos_text_put(text, "\n");
+    oos_text_put(style->text, "\n");
+    oos_table_end(&table, style);
     bool const summed = count && lines[0].col == ALL;
-    if (sum->over_flags || summed)
+    if (sum->over_flags || summed) {
         oos_style_ink(style, OOS_INK_DIM,
-                      "  %s are summed over: N/M start, KV tokens from the least to the most; --points FILE "
-                      "keeps every point\n",
+                      "  %s are summed over: N/M start, KV tokens from the least to the most\n",
                       summed ? "GPUs and flags" : "flags");
+        oos_style_ink(style, OOS_INK_DIM, "  --points FILE keeps every point\n");
+    }
     if (count < all && !summed)
         oos_style_ink(style, OOS_INK_DIM,
                       "  %zu of %zu lines, those with failures first; --format html shows them all\n", count,
@@ -322,7 +262,7 @@ static void side_words(oos_text *text, const oos_matrix_side *side)
     }
     oos_text_put(text, oos_matrix_answer_word(side->kind, side->starts));
     if (side->phase && !side->starts)
-        oos_text_printf(text, " in %s", side->phase);
+        oos_text_printf(text, " %s", oos_report_where(oos_phase_find(side->phase)));
     else if (side->kv_tokens != OOMSIGHT_UNKNOWN) {
         oos_text_put(text, " ");
         put_count(text, side->kv_tokens);
@@ -459,8 +399,10 @@ void oos_report_matrix_text(oos_text *text, const oos_matrix_sum *sum, const oom
     bool const bad = sum->diff ? t->broken : t->starts < t->seen;
     oos_text sentence = {0};
     oos_matrix_sentence(sum, &sentence);
-    oos_style_ink(&style, bad ? OOS_INK_BAD : OOS_INK_GOOD, "%s", sentence.ptr ? sentence.ptr : "");
-    oos_text_put(text, "\n");
+    oos_ink const ink = bad ? OOS_INK_BAD : OOS_INK_GOOD;
+    oos_ink_begin(&style, ink);
+    oos_style_paragraph(&style, 0, sentence.ptr ? sentence.ptr : "");
+    oos_ink_end(&style, ink);
     text->failed |= sentence.failed;
     oos_text_free(&sentence);
     if (sum->diff)

@@ -144,23 +144,24 @@ static bool several_engines(const oos_plan *const *plans, size_t count)
     return false;
 }
 
-static void put_row(oos_text *text, const oos_style *style, size_t row, bool several,
+static void put_row(oos_table *table, const oos_style *style, size_t row, bool several,
                     const oos_plan *const *plans, size_t count)
 {
     char other[64], first[64];
     bool differs = false;
     const char *name = cell(plans[0], row, several, first, sizeof first);
+    const compare_row *fixed = fixed_row(plans[0], row, several);
     for (size_t i = 1; i < count; i++) {
         (void)cell(plans[i], row, several, other, sizeof other);
         differs |= strcmp(other, first) != 0;
     }
-    oos_text_put(text, differs ? "* " : "  ");
-    oos_style_cell(style, 26, name);
+    oos_table_put(table, style, OOS_INK_PLAIN, differs ? "*" : " ");
+    oos_table_put(table, style, OOS_INK_PLAIN, name);
     for (size_t i = 0; i < count; i++) {
         (void)cell(plans[i], row, several, other, sizeof other);
-        oos_style_ink(style, differs ? OOS_INK_WARN : OOS_INK_PLAIN, "%24s", other);
+        oos_table_put(table, style, differs ? OOS_INK_WARN : OOS_INK_PLAIN,
+                      fixed && fixed->write == cell_phase ? oos_report_point(plans[i]->answer.phase) : other);
     }
-    oos_text_put(text, "\n");
 }
 
 /* Of those that start, the one with the most tokens, beside each other one that starts. */
@@ -211,18 +212,21 @@ static void compare_text(oos_text *text, const oos_plan *const *plans, size_t co
 {
     oos_style const style = oos_style_of(text, params);
     bool const several = several_engines(plans, count);
-    oos_text_printf(text, "%-28s", several ? "" : plans[0]->engine->title);
+    oos_table table = {.columns = count + 2, .kept = 2, .right = ~3U};
+    oos_table_put(&table, &style, OOS_INK_PLAIN, " ");
+    oos_table_put(&table, &style, OOS_INK_PLAIN, several ? "engine" : plans[0]->engine->title);
     for (size_t i = 0; i < count; i++) {
         char name[64];
         snprintf(name, sizeof name, "%s%s%s", several ? plans[i]->engine->title : "", several ? " " : "",
                  plans[i]->engine_version);
-        oos_style_ink(&style, OOS_INK_BOLD, "%24s", name);
+        oos_table_put(&table, &style, OOS_INK_BOLD, name);
     }
-    oos_text_put(text, "\n");
-    for (size_t r = 0; r < row_count(plans[0], several); r++) put_row(text, &style, r, several, plans, count);
+    for (size_t r = 0; r < row_count(plans[0], several); r++)
+        put_row(&table, &style, r, several, plans, count);
+    oos_table_end(&table, &style);
     if (several) put_winner(text, &style, plans, count);
     for (size_t i = 0; i < count; i++) put_words(text, &style, plans[i], several);
-    oos_style_put(&style, "* differs\n");
+    oos_style_put(&style, "\n* differs\n");
 }
 
 void oos_report_plans(oos_text *text, const oos_plan *const *plans, size_t count,

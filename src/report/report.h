@@ -142,8 +142,34 @@ void oos_style_word(const oos_style *style, const char *word);
 /* Words in a column of a table: `columns` wide at least, to the right of it when negative. */
 void oos_style_cell(const oos_style *style, int columns, const char *words);
 
+/* Colour on and off, around what is put by other means. */
+void oos_ink_begin(const oos_style *style, oos_ink ink);
+void oos_ink_end(const oos_style *style, oos_ink ink);
+
+/* A table, row by row, its head first. `kept`: so many columns stand again before every block, where not all columns fit. */
+typedef struct oos_cell {
+    oos_text text;
+    unsigned columns;
+    oos_ink ink;
+} oos_cell;
+
+typedef struct oos_table {
+    size_t columns, kept;
+    unsigned indent, right; /* a bit for each column that is aligned to the right */
+    oos_cell *cells;
+    size_t count, capacity;
+    bool failed;
+} oos_table;
+
+void oos_table_put(oos_table *table, const oos_style *style, oos_ink ink,
+                   const char *words);                        /* NULL, "": a dash */
+void oos_table_end(oos_table *table, const oos_style *style); /* prints and frees it */
+
 /* Words filled into lines of the style's width, each behind `indent` spaces. */
 void oos_style_paragraph(const oos_style *style, unsigned indent, const char *words);
+
+/* The same with the lines behind the first further in: what is quoted ends where they do. */
+void oos_style_hanging(const oos_style *style, unsigned indent, const char *words);
 
 /* The same for what somebody else said: word for word. */
 void oos_style_quote(const oos_style *style, unsigned indent, const char *words);
@@ -165,7 +191,8 @@ typedef struct oos_checked_plan {
     const char *word; /* "starts", "likely fails" */
     oos_phase phase;
     oos_cause cause;
-    const char *why; /* NULL when it fits */
+    const char *reason; /* in few words; NULL: none */
+    const char *why;    /* NULL when it fits */
     oos_u64 tried_bytes;
     const char *device, *engine, *engine_version;
     uint64_t total_bytes;
@@ -313,8 +340,7 @@ bool oos_report_contradicts(const oos_incident_notes *notes, const oos_advice *a
 bool oos_report_repeats(const oos_incident_notes *notes, const oos_advice *advice);
 
 void oos_report_kb_list(const oos_kb *kb, const oos_style *style, bool json);
-void oos_report_kb_record(const oos_kb_record *record, const oos_signals *signals, const oos_style *style,
-                          bool json);
+void oos_report_kb_record(const oos_kb_record *record, const oos_style *style, bool json);
 /* What helps and what does not, phase by phase; `only` OOS_PHASE_COUNT: every phase, `engine` NULL: every engine. */
 void oos_report_kb_phases(const oos_advisers *advisers, oos_phase only, const oos_engine_words *engine,
                           const oos_style *style, bool json);

@@ -30,6 +30,16 @@ static const char *ink_code(oos_ink ink)
     return "";
 }
 
+void oos_ink_begin(const oos_style *style, oos_ink ink)
+{
+    if (style->color && ink != OOS_INK_PLAIN) oos_text_put(style->text, ink_code(ink));
+}
+
+void oos_ink_end(const oos_style *style, oos_ink ink)
+{
+    if (style->color && ink != OOS_INK_PLAIN) oos_text_put(style->text, "\033[0m");
+}
+
 /* Words that were put together with `format`, fit to be shown, in the reader's language. */
 static void put_words(const oos_style *style, const char *format, const char *words)
 {
@@ -55,10 +65,9 @@ void oos_style_ink(const oos_style *style, oos_ink ink, const char *format, ...)
     va_start(args, format);
     oos_vformat(line, sizeof line, format, args);
     va_end(args);
-    bool const inked = style->color && ink != OOS_INK_PLAIN;
-    if (inked) oos_text_put(style->text, ink_code(ink));
+    oos_ink_begin(style, ink);
     put_words(style, format, line);
-    if (inked) oos_text_put(style->text, "\033[0m");
+    oos_ink_end(style, ink);
 }
 
 void oos_style_put(const oos_style *style, const char *format, ...)
@@ -115,8 +124,9 @@ static oos_view unit_at(oos_view words, unsigned *ret_columns)
     return oos_view_slice(words, 0, at);
 }
 
-static void put_paragraph(const oos_style *style, unsigned indent, oos_view words)
+static void put_paragraph(const oos_style *style, unsigned indent, unsigned hang, oos_view words)
 {
+    bool first = true;
     unsigned column = 0, shown;
     for (bool blank = false; words.len; blank = false) {
         for (; words.len && words.ptr[0] == ' '; blank = true) words = oos_view_slice(words, 1, words.len);
@@ -127,8 +137,9 @@ static void put_paragraph(const oos_style *style, unsigned indent, oos_view word
             column = 0;
         }
         if (column == 0) {
-            oos_text_repeat(style->text, " ", indent);
-            column = indent;
+            column = first ? indent : indent + hang;
+            oos_text_repeat(style->text, " ", column);
+            first = false;
         } else if (blank) {
             oos_text_put(style->text, " ");
             column++;
@@ -140,14 +151,24 @@ static void put_paragraph(const oos_style *style, unsigned indent, oos_view word
     if (column) oos_text_put(style->text, "\n");
 }
 
-void oos_style_paragraph(const oos_style *style, unsigned indent, const char *words)
+static void put_translated(const oos_style *style, unsigned indent, unsigned hang, const char *words)
 {
     oos_text text = {0};
     oos_style const inside = {.text = &text, .chinese = style->chinese};
     put_words(&inside, "", words);
-    put_paragraph(style, indent, (oos_view){text.ptr, text.len});
+    put_paragraph(style, indent, hang, (oos_view){text.ptr, text.len});
     style->text->failed |= text.failed;
     oos_text_free(&text);
+}
+
+void oos_style_paragraph(const oos_style *style, unsigned indent, const char *words)
+{
+    put_translated(style, indent, 0, words);
+}
+
+void oos_style_hanging(const oos_style *style, unsigned indent, const char *words)
+{
+    put_translated(style, indent, 4, words);
 }
 
 void oos_style_quote(const oos_style *style, unsigned indent, const char *words)

@@ -17,7 +17,7 @@ static void says(const char *english, const char *chinese)
 static void a_sentence_is_found_by_its_pattern_and_so_are_its_pieces(void **state)
 {
     (void)state;
-    says("Memory at kv_alloc (GiB)", "kv_alloc 阶段的占用，GiB");
+    says("Memory while loading weights (GiB)", "加载权重时的显存（GiB）");
     says("1,024 KV tokens. Trade-off: smaller KV cache; no sleep mode.",
          "1,024 个 KV token。代价：KV 缓存更小；没有睡眠模式。");
 }
@@ -104,6 +104,43 @@ static void the_language_is_the_one_asked_for(void **state)
     assert_true(oos_words_chinese(&params));
 }
 
+/* A table of `rows` rows of `columns` cells on a screen of `width`. */
+static void tabled(unsigned width, size_t columns, size_t kept, const char *const *cells, size_t rows,
+                   const char *shown)
+{
+    oos_text text = {0};
+    oos_style const style = {.text = &text, .width = width};
+    oos_table table = {.columns = columns, .kept = kept, .right = 4};
+    for (size_t i = 0; i < rows * columns; i++) oos_table_put(&table, &style, OOS_INK_PLAIN, cells[i]);
+    oos_table_end(&table, &style);
+    assert_string_equal(text.ptr ? text.ptr : "", shown);
+    oos_text_free(&text);
+}
+
+static void cells_are_two_blanks_apart_and_none_is_empty(void **state)
+{
+    (void)state;
+    static const char *const cells[] = {"release", "answer", "tokens", "0.9.2", "a long answer",
+                                        "7",       "0.10",   NULL,     ""};
+    tabled(80, 3, 1, cells, 3,
+           "release  answer         tokens\n"
+           "0.9.2    a long answer       7\n"
+           "0.10     -                   -\n");
+}
+
+static void a_table_that_is_too_wide_goes_on_below_behind_its_first_columns(void **state)
+{
+    (void)state;
+    static const char *const cells[] = {"model",      "first",   "second", "a-model-with-a-long-name",
+                                        "will start", "will not"};
+    tabled(30, 3, 1, cells, 2,
+           "model               first\n"
+           "a-model-with-a-l..  will start\n"
+           "\n"
+           "model                 second\n"
+           "a-model-with-a-l..  will not\n");
+}
+
 int main(void)
 {
     static const struct CMUnitTest tests[] = {
@@ -115,6 +152,8 @@ int main(void)
         cmocka_unit_test(a_hostile_sentence_costs_its_length),
         cmocka_unit_test(characters_of_two_columns_are_counted_as_two),
         cmocka_unit_test(no_line_is_wider_than_asked_and_none_begins_with_a_closing_mark),
+        cmocka_unit_test(cells_are_two_blanks_apart_and_none_is_empty),
+        cmocka_unit_test(a_table_that_is_too_wide_goes_on_below_behind_its_first_columns),
         cmocka_unit_test(the_language_is_the_one_asked_for),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
