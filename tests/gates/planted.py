@@ -397,5 +397,43 @@ class Layers(Gate):
         self.assertEqual(self.reached(), "")
 
 
+class Sentences(Gate):
+    """tests/gates/sentences.py: what people should not have to read."""
+
+    def faults(self, command, *lines):
+        sys.path.insert(0, os.path.join(ROOT, "tests", "gates"))
+        import sentences
+        return [kind for kind, _ in sentences.faults([command], "\n".join(lines), sentences.engines_names())]
+
+    def test_a_name_with_underscores_fails_where_people_read_it(self):
+        for line in ("  Cause (74 %): gmu_too_low.", "  Memory at kv_sizing (GiB)", "weight_load  15.20 of 9.62", "  原因：insufficient_info（30 %）。", "  Also possible (tp_needed)."):
+            self.assertEqual(len(self.faults("explain", line)), 1, line)
+        for line in ("OUT OF MEMORY while loading weights  [weight_load]", "    12| File model.py, in load_model_of_mine", "  --kv-cache-dtype fp8_e5m2", "  gpu_memory_utilization  0.9",
+                     "    VLLM_USE_V1=1 vllm serve my_model \\", "  PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True", "  see data/kb/no_such.json"):
+            self.assertEqual(self.faults("explain", line), [], line)
+
+    def test_what_an_engine_says_ends_where_the_lines_come_back(self):
+        said = ["  Expected error: max_num_batched_sequences_of_mine is", "      too_small_for_that"]
+        self.assertEqual(self.faults("plan", *said, "  Weights need 3 GiB."), [])
+        self.assertEqual(len(self.faults("plan", *said, "  In weight_load.")), 1)
+
+    def test_a_line_above_100_columns_fails(self):
+        self.assertEqual(self.faults("plan", "  " + "word " * 19), [])
+        self.assertEqual(self.faults("plan", "  " + "word " * 20), ["102 columns"])
+        self.assertEqual(self.faults("plan", "  " + "宽" * 50), ["102 columns"])
+        self.assertEqual(self.faults("plan", "    vllm serve model --max-model-len 8192 " + "--more " * 20, "     7| " + "word " * 30), [])
+
+    def test_cells_that_touch_or_are_empty_fail(self):
+        head = "release  answer          phase            needs GiB  KV tokens"
+        self.assertEqual(self.faults("bisect", head, "0.9.2    will not start  loading weights      15.66          -"), [])
+        self.assertEqual(self.faults("bisect", head, "0.9.2    will not start init_weights       15.66          -")[-1:], ["4 cells below 5"])
+        self.assertEqual(self.faults("bisect", head, "0.9.2    will not start  loading weights      15.66"), ["4 cells below 5"])
+
+    def test_an_unknown_answer_without_its_reason_fails(self):
+        for line in ("UNKNOWN", "UNKNOWN  [kv_sizing]", "未知"):
+            self.assertEqual(self.faults("plan", line, "  small on NVIDIA L4"), ["no reason behind it"], line)
+        self.assertEqual(self.faults("plan", "UNKNOWN: recurrent states are not modelled"), [])
+
+
 if __name__ == "__main__":
     unittest.main()
