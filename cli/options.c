@@ -388,7 +388,7 @@ int options_read(const command *which, int argc, char **argv, cli_options *ret_g
 
 /* ---- help ---- */
 
-enum { HELP_COLUMNS = 110, HELP_INDENT = 24 };
+enum { HELP_COLUMNS = 100, HELP_INDENT = 24 };
 
 /* Words of `text` from column `at` on, broken at HELP_COLUMNS where a gap is; lines after the first begin at `indent`. */
 static void put_wrapped(const char *text, int at, int indent, char gap)

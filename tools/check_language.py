@@ -16,7 +16,7 @@ ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..")
 FIXTURES = os.path.join(ROOT, "tests", "fixtures")
 # What is quoted: the engine's refusals, Python's and the allocator's errors, names of fields, evidence of a record.
 QUOTED = re.compile(r"torch\.OutOfMemoryError|^\s*\d+\| |^\s*\^+$|^\s*(?:[\d.]+: )?(Free memory on device|No available memory|To serve at least|Selected backend|Head size|"
-                    r"No valid attention|Cannot auto-fit|Loaded weights leave|Not enough memory|max_num_seqs \(|CUDA out of memory|NotImplementedError)|^\s*\[|^\s*> |^\s*export |^\s*--|vllm serve|sglang serve|docker run|Could not resolve|oomsight explain$|private pools 是|引擎会说：")
+                    r"No valid attention|Cannot auto-fit|Loaded weights leave|Not enough memory|max_num_seqs \(|CUDA out of memory|NotImplementedError)|^\s*\[|^\s*> |^\s*export |^\s*--|vllm serve|sglang serve|docker run|Could not|resolve host|oomsight explain$|private pools 是|引擎会说：")
 WORDS = re.compile(r"(?<![\w/.\-_'`])[a-z]{2,}(?: [a-z]{2,})+(?![\w/\-_'`=])")
 FLAG = re.compile(r"`[^`]*`|'[^']*'|--[\w.-]+(?: [\w./{}:\"-]+)?|\S*[/_=:]\S+")
 

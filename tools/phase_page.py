@@ -15,7 +15,8 @@ TITLES = {"vllm": "vLLM", "sglang": "SGLang"}
 HEAD = """# Which flag for which phase
 
 Written by `tools/phase_page.py` from `oomsight kb phases`; change
-[levers.json](formats/levers.md), not this page. `plan` and `explain` print the phase in brackets.
+[levers.json](formats/levers.md), not this page. `plan` prints the phase in brackets; `explain` prints
+the record that knows the failure (`oomsight kb show ID`), or else the phase.
 
 Rows stand in the order in which they are suggested, by what is lost: **a** nothing, **b** a default that
 was not given, **c** a little quality or speed, **d** what was requested, **e** another checkpoint or

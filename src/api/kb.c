@@ -24,7 +24,7 @@ oomsight_status oomsight_kb_render(const oomsight_data *data, const char *id,
     } else if (status == OOMSIGHT_OK) {
         const oos_kb_record *record = oos_kb_find(&knowledge.kb, id);
         if (record)
-            oos_report_kb_record(record, &knowledge.signals, &style, json);
+            oos_report_kb_record(record, &style, json);
         else
             status = oos_fail_of(reterr, oos_fail(reterr, OOMSIGHT_NOT_FOUND, "no record '%s'", id), "id");
     }

@@ -16,7 +16,14 @@ const char *const oos_owner_words[] = {
 
 const char *const oos_cause_words[] = {
     NULL,
-#define CAUSE(name, word) word,
+#define CAUSE(name, word, title) word,
+#include "ledger/cause.def"
+#undef CAUSE
+};
+
+static const char *const cause_titles[] = {
+    "",
+#define CAUSE(name, word, title) title,
 #include "ledger/cause.def"
 #undef CAUSE
 };
@@ -36,6 +43,13 @@ const char *oos_owner_word(oos_owner owner)
 const char *oos_cause_word(oos_cause cause)
 {
     return (unsigned)cause < OOS_CAUSE_COUNT ? oos_cause_words[cause] : NULL;
+}
+
+const char *oos_cause_title(const char *word)
+{
+    for (unsigned i = 1; word && i < OOS_CAUSE_COUNT; i++)
+        if (strcmp(word, oos_cause_words[i]) == 0) return cause_titles[i];
+    return word ? word : "";
 }
 
 oos_phase oos_phase_find(const char *word)

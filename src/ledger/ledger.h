@@ -24,7 +24,7 @@ typedef enum oos_owner {
 
 typedef enum oos_cause {
     OOS_CAUSE_NONE,
-#define CAUSE(name, word) OOS_CAUSE_##name,
+#define CAUSE(name, word, title) OOS_CAUSE_##name,
 #include "ledger/cause.def"
 #undef CAUSE
     OOS_CAUSE_COUNT
@@ -35,9 +35,10 @@ extern const char *const oos_phase_words[], *const oos_owner_words[], *const oos
 
 const char *oos_phase_word(oos_phase phase);
 const char *oos_owner_word(oos_owner owner);
-const char *oos_cause_word(oos_cause cause); /* NULL for none */
-oos_phase oos_phase_find(const char *word);  /* OOS_PHASE_COUNT: no such phase, or NULL */
-oos_owner oos_phase_takes(oos_phase phase);  /* whose the bytes are that are taken in it */
+const char *oos_cause_word(oos_cause cause);   /* NULL for none */
+const char *oos_cause_title(const char *word); /* in words; "" for NULL */
+oos_phase oos_phase_find(const char *word);    /* OOS_PHASE_COUNT: no such phase, or NULL */
+oos_owner oos_phase_takes(oos_phase phase);    /* whose the bytes are that are taken in it */
 
 /* How a number came to be known, weakest last. A guess is never printed without its mark. */
 typedef enum oos_source {

@@ -20,11 +20,14 @@ oos_checked_plan *oos_checked_plan_keep(oos_arena *arena, const oos_plan *plan, 
 {
     oos_checked_plan *made = OOS_NEW(arena, oos_checked_plan);
     if (!made) return NULL;
+    char reason[512];
+    oos_report_reason(plan, reason, sizeof reason);
     *made = (oos_checked_plan){.verdict = plan->answer.verdict,
                                .likely = oos_plan_likely(plan),
                                .word = oos_report_answer_word(plan),
                                .phase = plan->answer.phase,
                                .cause = plan->answer.cause,
+                               .reason = *reason ? kept(arena, reason) : NULL,
                                .why = kept(arena, plan->answer.why),
                                .tried_bytes = plan->answer.tried_bytes,
                                .device = kept(arena, plan->device.name),
@@ -55,29 +58,34 @@ oos_level oos_check_level(const oos_checked *checked)
     return OOS_LEVEL_NOTE;
 }
 
+/* What happens and why, on what. */
 static void put_sentence(oos_text *text, const oos_checked *checked)
 {
     const oos_checked_plan *plan = checked->plan;
-    if (checked->doubt) {
+    if (checked->doubt)
         oos_text_put(text, checked->problem);
-        return;
-    }
-    if (!plan) {
+    else if (!plan)
         oos_text_printf(text, "cannot be planned: %s", checked->problem);
-        return;
-    }
-    if (checked->host_needs_bytes) {
+    else if (checked->host_needs_bytes)
         oos_text_printf(
             text,
             "will not start: the command keeps %.2f GiB in host memory, the container's limit is %.2f GiB",
             (double)checked->host_needs_bytes / 0x1p30, (double)checked->found->host_limit_bytes / 0x1p30);
-        return;
-    }
-    oos_text_put(text, plan->word);
-    if (plan->phase != OOS_PHASE_COUNT) oos_text_printf(text, " in %s", oos_phase_word(plan->phase));
-    if (plan->verdict == OOMSIGHT_VERDICT_FAILS) oos_text_put(text, ": out of memory");
-    if (plan->verdict == OOMSIGHT_VERDICT_REFUSED) oos_text_put(text, ": rejected by the engine");
-    oos_text_printf(text, " on %s (%.2f GiB", plan->device ? plan->device : "this GPU",
+    else
+        oos_text_printf(text, "%s%s%s", plan->word, plan->reason ? ": " : "",
+                        plan->reason ? plan->reason : "");
+}
+
+static bool is_planned(const oos_checked *checked)
+{
+    return !checked->doubt && checked->plan && !checked->host_needs_bytes;
+}
+
+/* On what. */
+static void put_setup(oos_text *text, const oos_checked *checked)
+{
+    const oos_checked_plan *plan = checked->plan;
+    oos_text_printf(text, "on %s (%.2f GiB", plan->device ? plan->device : "this GPU",
                     (double)plan->total_bytes / 0x1p30);
     if (checked->beside)
         oos_text_printf(text, ", %.2f GiB used by %s", (double)checked->beside_bytes / 0x1p30,
@@ -85,26 +93,85 @@ static void put_sentence(oos_text *text, const oos_checked *checked)
     oos_text_printf(text, "), %s %s", plan->engine, plan->engine_version);
 }
 
+/* The reason of an unknown answer is told with it. */
+static bool has_why(const oos_checked_plan *plan)
+{
+    return plan->why && plan->verdict != OOMSIGHT_VERDICT_UNKNOWN;
+}
+
 void oos_check_sentence(oos_text *text, const oos_checked *checked)
 {
     const oos_checked_plan *plan = checked->plan;
     put_sentence(text, checked);
-    if (!plan || checked->host_needs_bytes) return;
-    if (plan->why) {
+    if (!is_planned(checked)) return;
+    oos_text_put(text, ", ");
+    put_setup(text, checked);
+    if (has_why(plan)) {
         oos_text_put(text, ". ");
         oos_report_grouped(text, plan->why);
     }
     if (plan->best_flags && *plan->best_flags) oos_text_printf(text, " Suggested: %s", plan->best_flags);
 }
 
-static void put_command(const oos_style *style, const oos_found *found)
+/* The command on the line of its kind and name, or wrapped below it. */
+static void put_found(const oos_style *style, const oos_found *found)
 {
-    for (size_t i = 0; i < found->shown_count; i++) {
-        if (i) oos_text_put(style->text, " ");
-        oos_style_word(style, found->shown[i]);
+    oos_text head = {0}, words = {0};
+    oos_style const inside = {.text = &head, .chinese = style->chinese}, plain = {.text = &words};
+    oos_style_put(&inside, "%s", found->kind);
+    if (found->name) {
+        oos_text_put(&head, " ");
+        oos_style_word(&inside, found->name);
     }
+    for (size_t i = 0; i < found->shown_count; i++) {
+        if (i) oos_text_put(&words, " ");
+        oos_style_word(&plain, found->shown[i]);
+    }
+    style->text->failed |= head.failed || words.failed;
+    if (!style->text->failed && head.len + words.len + 6 <= style->width)
+        oos_text_printf(style->text, "    %s: %s\n", head.ptr, words.ptr ? words.ptr : "");
+    else if (!style->text->failed) {
+        oos_text_printf(style->text, "    %s:\n", head.ptr);
+        oos_report_command(style, 8, words.ptr ? words.ptr : "");
+    }
+    oos_text_free(&head);
+    oos_text_free(&words);
 }
 
+/* Where a sentence goes on in the next line: behind its first colon. */
+static size_t part_of(oos_view words, size_t *ret_next)
+{
+    static const char *const colons[] = {": ", "\xef\xbc\x9a"};
+    for (size_t i = 0; i < sizeof colons / sizeof *colons; i++) {
+        const char *at = words.len ? memmem(words.ptr, words.len, colons[i], strlen(colons[i])) : NULL;
+        if (!at) continue;
+        *ret_next = (size_t)(at - words.ptr) + strlen(colons[i]);
+        return (size_t)(at - words.ptr);
+    }
+    return *ret_next = 0;
+}
+
+/* Behind what stands in the line; on the next what is too long, a command among it as one. */
+static void put_behind(const oos_style *style, size_t from, const char *mark, const char *words)
+{
+    oos_view const line = oos_view_slice((oos_view){style->text->ptr, style->text->len}, from, SIZE_MAX);
+    oos_text text = {0};
+    oos_style const inside = {.text = &text, .chinese = style->chinese};
+    oos_style_put(&inside, "%s", words);
+    oos_view said = {text.ptr ? text.ptr : "", text.len};
+    size_t const taken = oos_words_columns(line) + strlen(mark) + 1;
+    size_t next = said.len, head = said.len;
+    if (taken + oos_words_columns(said) > style->width) head = part_of(said, &next);
+    if (taken + oos_words_columns(oos_view_slice(said, 0, head)) > style->width) head = next = 0;
+    oos_text_put(style->text, mark);
+    if (head) oos_text_printf(style->text, " %.*s", (int)head, said.ptr);
+    oos_text_put(style->text, "\n");
+    if (next < said.len) oos_style_quote(style, 4, said.ptr + next);
+    style->text->failed |= text.failed;
+    oos_text_free(&text);
+}
+
+/* As a compiler says it, a place, a level and a sentence; below it the command, why, and what helps. */
 static void put_finding(const oos_style *style, const oos_checked *checked, bool explain)
 {
     static const struct {
@@ -114,36 +181,37 @@ static void put_finding(const oos_style *style, const oos_checked *checked, bool
         {OOS_INK_GOOD, "ok"}, {OOS_INK_DIM, "note"}, {OOS_INK_WARN, "warning"}, {OOS_INK_BAD, "error"}};
     oos_level const level = oos_check_level(checked);
     const oos_found *found = checked->found;
+    const oos_checked_plan *plan = is_planned(checked) ? checked->plan : NULL;
+    size_t const from = style->text->len;
+    oos_text line = {0};
+    oos_style const plain = {.text = style->text, .width = style->width, .chinese = style->chinese};
     if (found->line)
         oos_style_ink(style, OOS_INK_BOLD, "%s:%u: ", checked->path, (unsigned)found->line);
     else
         oos_style_ink(style, OOS_INK_BOLD, "%s: ", checked->path);
     oos_style_ink(style, levels[level].ink, "%s", levels[level].word);
-    oos_text_put(style->text, ": ");
-    oos_text line = {0};
-    put_sentence(&line, checked);
-    oos_style_put(style, "%s", line.ptr ? line.ptr : "");
+    if (plan) {
+        oos_text_put(style->text, ": ");
+        oos_style_put(style, "%s", plan->word);
+        if (plan->reason) put_behind(&plain, from, ":", plan->reason);
+        put_setup(&line, checked);
+        if (plan->reason)
+            oos_style_paragraph(style, 4, line.ptr ? line.ptr : "");
+        else
+            put_behind(&plain, from, "", line.ptr ? line.ptr : "");
+    } else {
+        put_sentence(&line, checked);
+        put_behind(&plain, from, ":", line.ptr ? line.ptr : "");
+    }
+    style->text->failed |= line.failed;
     oos_text_free(&line);
-    if (checked->doubt) {
-        oos_text_put(style->text, "\n");
-        return;
-    }
-    oos_text_put(style->text, "\n    ");
-    oos_style_put(style, "%s", found->kind);
-    if (found->name) {
-        oos_text_put(style->text, " ");
-        oos_style_word(style, found->name);
-    }
-    oos_text_put(style->text, ": ");
-    put_command(style, found);
-    oos_text_put(style->text, "\n");
-    const oos_checked_plan *plan = checked->host_needs_bytes ? NULL : checked->plan;
-    if (plan && plan->why && (level == OOS_LEVEL_ERROR || explain))
+    if (checked->doubt) return;
+    put_found(style, found);
+    if (plan && has_why(plan) && (level == OOS_LEVEL_ERROR || explain))
         oos_report_sentence(style, 4, "", plan->why);
     if (plan && level != OOS_LEVEL_OK && plan->best_command) {
-        oos_style_put(style, "    helps: ");
-        oos_style_word(style, plan->best_command);
-        oos_text_put(style->text, "\n");
+        oos_style_put(style, "    helps:\n");
+        oos_report_command(style, 8, plan->best_command);
     }
 }
 

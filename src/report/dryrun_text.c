@@ -39,9 +39,10 @@ static void put_denied(const oos_style *style, const oos_dryrun *run)
     char words[320];
     if (denied)
         oos_format(words, sizeof words,
-                   "Allocation %llu was denied as requested: %.2f MiB by %s in %s, with %.2f GiB free. %s",
+                   "Allocation %llu was denied as requested: %.2f MiB by %s %s, with %.2f GiB free. %s",
                    (unsigned long long)run->fail_after, (double)denied->bytes / (1 << 20), run->denied_call,
-                   oos_phase_word((oos_phase)(denied->phase % OOS_PHASE_COUNT)), oos_gib(denied->free_bytes),
+                   oos_report_where((oos_phase)(denied->phase % OOS_PHASE_COUNT)),
+                   oos_gib(denied->free_bytes),
                    run->verdict == OOMSIGHT_VERDICT_FITS    ? "The engine went on."
                    : run->verdict == OOMSIGHT_VERDICT_FAILS ? "The engine ended out of memory."
                                                             : "Whether that ended it is unknown.");
@@ -74,7 +75,7 @@ static void put_headline(const oos_style *style, const oos_dryrun *run)
     case OOMSIGHT_VERDICT_UNKNOWN: put_ended(style, run); break;
     }
     if (run->log.failed != OOS_PHASE_COUNT)
-        oos_style_ink(style, OOS_INK_BOLD, " in %s", oos_phase_word(run->log.failed));
+        oos_style_ink(style, OOS_INK_BOLD, " %s", oos_report_where(run->log.failed));
     oos_style_put(style, " on %u x %s (simulated, %.2f GiB)", run->device_count, run->device->name,
                   oos_gib(run->device->total_bytes));
     if (run->engine_version) {
@@ -146,7 +147,7 @@ static void put_training(const oos_style *style, const oos_dryrun_log *log)
 
 static void put_rows(const oos_style *style, const oos_moment *moment, bool explain)
 {
-    oos_style_put(style, "\n  Memory at %s on device %u (GiB)\n", oos_phase_word(moment->phase),
+    oos_style_put(style, "\n  Memory %s on device %u (GiB)\n", oos_report_where(moment->phase),
                   moment->device);
     oos_report_rows(style, &moment->ledger, explain);
 }
@@ -229,11 +230,14 @@ static void put_host(const oos_style *style, const oos_dryrun *run)
         at = phase;
     }
     if (!most || !run->phase_count) return; /* a program that used no device */
-    oos_style_put(
-        style,
-        "\n  host memory at most: %.2f GiB resident (%s; processes: %zu), %.2f of it shared; %.2f pinned\n",
-        oos_gib(most->resident_bytes), oos_phase_word(at), most->process_count, oos_gib(most->shared_bytes),
-        oos_gib(most->pinned_bytes));
+    char words[256];
+    oos_format(words, sizeof words,
+               "Host memory peak: %.2f GiB in %zu %s %s (%.2f GiB shared, %.2f GiB pinned)",
+               oos_gib(most->resident_bytes), most->process_count,
+               most->process_count == 1 ? "process" : "processes", oos_report_where(at),
+               oos_gib(most->shared_bytes), oos_gib(most->pinned_bytes));
+    oos_text_put(style->text, "\n");
+    oos_style_paragraph(style, 2, words);
 }
 
 void oos_report_dryrun_text(oos_text *text, const oos_dryrun *run, const oomsight_render_params *params)

@@ -7,6 +7,7 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <strings.h>
 
 /* What is left out first when a screen is full; 0 stays. Incidents behind the first follow RANK_NEXT. */
 enum {
@@ -53,15 +54,40 @@ static void put_what(const oos_style *style, const oos_incident *incident)
                   oos_report_where(incident->phase));
 }
 
+/* The reason says what the title does: once is enough. */
+static bool is_title(const oos_incident *incident)
+{
+    const char *title = incident->record ? incident->record->title.en : incident->cause_why;
+    return *incident->cause_why && strcasecmp(title, incident->cause_why) == 0;
+}
+
+/* The record that knows it, or else the phase, in brackets. */
 static void put_headline(const oos_explain_page *page, const oos_style *style, const oos_incident *incident)
 {
-    bool const placed = incident->phase != OOS_PHASE_UNKNOWN && incident->phase != OOS_PHASE_NOT_OOM;
+    bool placed = incident->phase != OOS_PHASE_UNKNOWN && incident->phase != OOS_PHASE_NOT_OOM;
     put_what(style, incident);
     if (incident->count > 1) oos_style_put(style, ", %" PRIu64 " times", incident->count);
-    if (placed && (incident->is_oom || incident->failed))
-        oos_style_ink(style, OOS_INK_DIM, "  [%s]", oos_phase_word(incident->phase));
+    placed &= incident->is_oom || (incident->failed && incident->phase_sure >= PHASE_GUESSED);
+    if (incident->record || placed)
+        oos_style_ink(style, OOS_INK_DIM, "  [%s]",
+                      incident->record ? incident->record->id : oos_phase_word(incident->phase));
     oos_text_put(style->text, "\n");
-    oos_style_paragraph(style, 2, oos_report_incident_title(page, incident));
+    bool const repeats = incident->failed && !incident->is_oom && !incident->record && !*incident->cause_why;
+    char line[1024];
+    snprintf(line, sizeof line, "%s", oos_report_incident_title(page, incident));
+    if (is_title(incident)) {
+        size_t const len = strlen(line);
+        oos_format(line + len, sizeof line - len, " (%.0f %%)", incident->cause_sure * 100);
+    }
+    if (!repeats) oos_style_paragraph(style, 2, line);
+}
+
+/* As its makers write it, where it is one that is planned. */
+static const char *engine_title(const char *name)
+{
+    for (size_t i = 0; name && i < OOS_ENGINE_COUNT; i++)
+        if (strcmp(oos_engine_list[i]->name, name) == 0) return oos_engine_list[i]->title;
+    return name ? name : "";
 }
 
 static void put_setup(const oos_style *style, const oos_incident *incident, const oos_incident_notes *notes)
@@ -69,7 +95,7 @@ static void put_setup(const oos_style *style, const oos_incident *incident, cons
     char line[640];
     size_t len = 0;
     const char *gpu = oos_report_gpu(incident, notes);
-    len += (size_t)snprintf(line + len, sizeof line - len, "%s", incident->engine ? incident->engine : "");
+    len += (size_t)snprintf(line + len, sizeof line - len, "%s", engine_title(incident->engine));
     if (incident->setup.version)
         len += (size_t)snprintf(line + len, sizeof line - len, " %.60s", incident->setup.version);
     if (incident->setup.model)
@@ -191,7 +217,7 @@ static void put_answer(const oos_style *style, const oos_incident *incident)
         oos_text_put(&whole, "The engine says: ");
         oos_shown_put(&whole, oos_logline_read(oos_view_of(incident->evidence[i].text)).message, false);
         oos_text_put(style->text, "\n");
-        oos_style_paragraph(style, 2, whole.ptr ? whole.ptr : "");
+        oos_style_hanging(style, 2, whole.ptr ? whole.ptr : "");
         style->text->failed |= whole.failed;
         oos_text_free(&whole);
         return;
@@ -204,7 +230,6 @@ static void put_excerpt(const oos_style *style, const oos_incident *incident, si
     const oos_number *number = deciding_number(incident);
     size_t shown = 0, deciding = 0;
     bool pointed = false;
-    oos_text_put(style->text, "\n");
     for (size_t i = 0; i < incident->evidence_count && shown < most; i++) {
         const oos_evidence *evidence = &incident->evidence[i];
         bool const points = number && evidence->line == number->line && !pointed;
@@ -212,6 +237,7 @@ static void put_excerpt(const oos_style *style, const oos_incident *incident, si
             continue;
         /* The line that decides has its place in any case; what was printed before is not printed again. */
         if (!points && (shown + (number && !pointed) >= most || is_repeated(incident, i))) continue;
+        if (!shown) oos_text_put(style->text, "\n");
         put_excerpt_line(style, evidence, points ? number->text : NULL);
         pointed |= points;
         deciding += evidence->decides;
@@ -302,19 +328,39 @@ static void put_mechanism(const oos_explain_page *page, const oos_style *style, 
                             page->chinese ? incident->record->mechanism.zh : incident->record->mechanism.en);
 }
 
+/* A sentence and how sure it is, one per line. */
 static void put_reasons(const oos_style *style, const oos_incident *incident)
 {
     char line[1024];
-    const char *basis = oos_basis_words(incident->basis);
-    oos_format(line, sizeof line, "Phase%s%s: %s (%.0f %%). Cause: %s%s%s (%.0f %%)%s%s%s%s.",
-               *basis ? ", " : "", basis,
-               incident->phase_why && *incident->phase_why ? incident->phase_why
-                                                           : oos_phase_word(incident->phase),
-               incident->phase_sure * 100, incident->cause, *incident->cause_why ? ": " : "",
-               incident->cause_why, incident->cause_sure * 100,
-               incident->also_count ? "; also possible: " : "", incident->also_count ? incident->also[0] : "",
-               incident->also_count > 1 ? ", " : "", incident->also_count > 1 ? incident->also[1] : "");
-    oos_style_paragraph(style, 2, line);
+    const char *basis = oos_basis_words(incident->basis), *where = oos_report_where(incident->phase);
+    const char *why = incident->cause_why, *title = oos_cause_title(incident->cause);
+    const char *const stage = incident->phase_why && *incident->phase_why ? incident->phase_why : where;
+    if (strcmp(incident->cause, "insufficient_info") == 0 && !*why)
+        oos_style_paragraph(style, 2, "Cause: the log does not show it.");
+    else if (!is_title(incident)) {
+        oos_format(line, sizeof line, "Cause (%.0f %%): %s.", incident->cause_sure * 100, *why ? why : title);
+        oos_style_paragraph(style, 2, line);
+    }
+    if (incident->basis == OOS_BASIS_USUAL && incident->phase_count > 1) {
+        /* said below, with the question that decides */
+    } else if (incident->basis == OOS_BASIS_USUAL && *where) {
+        oos_format(line, sizeof line, "Phase (%.0f %%): the log does not show it; most often it is %s.",
+                   incident->phase_sure * 100, where);
+        oos_style_paragraph(style, 2, line);
+    } else if (*stage) {
+        oos_format(line, sizeof line, *where ? "Phase (%.0f %%)%s%s: %s." : "Known (%.0f %%)%s%s: %s.",
+                   incident->phase_sure * 100, *basis ? ", " : "", basis, stage);
+        oos_style_paragraph(style, 2, line);
+    }
+    oos_text also = {0};
+    for (size_t i = 0; i < incident->also_count; i++)
+        if (strcmp(incident->also[i], "insufficient_info") != 0)
+            oos_text_printf(&also, "%s%s",
+                            also.len ? "; " : "Also possible: ", oos_cause_title(incident->also[i]));
+    if (also.len) oos_text_put(&also, ".");
+    if (also.len && !also.failed) oos_style_paragraph(style, 2, also.ptr);
+    style->text->failed |= also.failed;
+    oos_text_free(&also);
 }
 
 /* Where the text does not decide: what it leaves, and the question that tells them apart. */

@@ -33,9 +33,11 @@ static void put_list(const oos_style *style, const char *heading, const oos_advi
 {
     if (count) oos_style_ink(style, OOS_INK_BOLD, "\n%s\n", heading);
     for (size_t i = 0; i < count; i++) {
-        oos_text_put(style->text, "  ");
-        oos_report_advice_change(&list[i], style->text);
-        oos_text_put(style->text, "\n");
+        oos_text change = {0};
+        oos_report_advice_change(&list[i], &change);
+        oos_style_paragraph(style, 2, change.ptr ? change.ptr : "");
+        style->text->failed |= change.failed;
+        oos_text_free(&change);
         oos_style_paragraph(style, 6, style->chinese ? list[i].why.zh : list[i].why.en);
         if (list[i].cost.en)
             oos_style_paragraph(style, 6, style->chinese ? list[i].cost.zh : list[i].cost.en);
@@ -55,22 +57,7 @@ static void put_names(const oos_style *style, const char *title, const char *con
     }
 }
 
-static void put_conditions(const oos_style *style, const oos_signals *signals, const char *word,
-                           const uint16_t *ids, size_t count)
-{
-    for (size_t i = 0; i < count; i++) {
-        bool const fact = ids[i] >= OOS_SIGNALS_MAX;
-        const oos_signal *signal = fact ? NULL : &signals->list[ids[i]];
-        oos_text_put(style->text, "  ");
-        oos_style_cell(style, 5, word);
-        oos_text_put(style->text, " ");
-        oos_style_cell(style, 24, fact ? "(arithmetic)" : signal->id);
-        oos_text_printf(style->text, " %.200s\n", !fact && signal->regex ? signal->regex : "");
-    }
-}
-
-void oos_report_kb_record(const oos_kb_record *record, const oos_signals *signals, const oos_style *style,
-                          bool json)
+void oos_report_kb_record(const oos_kb_record *record, const oos_style *style, bool json)
 {
     if (json) {
         char *text = oos_json_text(record->json, JSON_INDENT(2));
@@ -83,13 +70,11 @@ void oos_report_kb_record(const oos_kb_record *record, const oos_signals *signal
     oos_style_paragraph(style, 2, style->chinese ? record->title.zh : record->title.en);
     oos_text_put(style->text, "\n");
     oos_style_paragraph(style, 2, style->chinese ? record->mechanism.zh : record->mechanism.en);
-    oos_style_put(style, "\n  %s, introduced %s, fixed %s\n", record->engine,
-                  record->introduced ? record->introduced : "-", record->fixed ? record->fixed : "-");
-    oos_style_put(style, "  seen as:\n");
+    if (record->introduced || record->fixed)
+        oos_style_put(style, "\n  %s, introduced %s, fixed %s\n", record->engine,
+                      record->introduced ? record->introduced : "-", record->fixed ? record->fixed : "-");
+    oos_style_put(style, "\n  Seen as:\n");
     oos_style_quote(style, 4, record->signature);
-    put_conditions(style, signals, "all", record->when.all, record->when.all_count);
-    put_conditions(style, signals, "any", record->when.any, record->when.any_count);
-    put_conditions(style, signals, "none", record->when.none, record->when.none_count);
     put_list(style, "What to change", record->fixes, record->fix_count);
     put_list(style, "No effect on this failure", record->dead_ends, record->dead_end_count);
     put_names(style, "Confused with: ", record->confused_with, record->confused_count);

@@ -23,9 +23,12 @@ void oos_report_holds_json(oos_json_writer *w, const oos_ledger *ledger)
 
 void oos_report_moment_bar(const oos_style *style, const oos_moment *moment, oos_ink ink)
 {
-    oos_text_printf(style->text, style->chinese ? "  %-23s %7.2f / %7.2f " : "  %-23s %7.2f of %6.2f ",
-                    oos_phase_word(moment->phase), oos_gib(moment->peak_bytes), oos_gib(moment->limit_bytes));
-    oos_style_bar(style, moment->peak_bytes, moment->limit_bytes, style->width > 78 ? style->width - 58 : 20,
+    oos_text_put(style->text, "  ");
+    oos_style_cell(style, 25, oos_report_point(moment->phase));
+    oos_text_printf(style->text, style->chinese ? " %7.2f / %7.2f " : " %7.2f of %6.2f ",
+                    oos_gib(moment->peak_bytes), oos_gib(moment->limit_bytes));
+    /* behind the bar there is room for " out of memory" */
+    oos_style_bar(style, moment->peak_bytes, moment->limit_bytes, style->width > 80 ? style->width - 61 : 19,
                   ink);
 }
 

@@ -19,7 +19,7 @@ void oos_report_plan_markdown(oos_text *text, const oos_plan *plan, const oomsig
                   oos_report_model_name(plan->model->path, name, sizeof name),
                   plan->device.name ? plan->device.name : "a GPU", oos_gib(plan->device.total_bytes),
                   plan->engine->title, plan->engine_version ? plan->engine_version : "?");
-    if (plan->answer.why && !plan->doubt_count) {
+    if (plan->answer.why && !plan->doubt_count && plan->answer.verdict != OOMSIGHT_VERDICT_UNKNOWN) {
         oos_text line = {0};
         oos_report_grouped(&line, plan->answer.why);
         oos_style_put(style, "%s\n\n", line.ptr ? line.ptr : "");

@@ -24,30 +24,37 @@ static oos_ink heading_ink(const oos_plan *plan)
 
 /* ---- will it start ---- */
 
-/* The headline in one line; where it is wider than the screen, its phase stands on the next. */
+/* The headline in one line; where it is wider than the screen, its phase stands on the next, and a long reason goes on there. */
 static void put_headline(const oos_style *style, const oos_plan *plan)
 {
     bool const placed = plan->answer.phase != OOS_PHASE_COUNT;
-    char reason[512], phase[64] = "";
+    char reason[512], phase[64] = "", chance[32];
     oos_report_reason(plan, reason, sizeof reason);
     oos_text line = {0};
     oos_style const inside = {.text = &line, .chinese = style->chinese};
-    oos_style_put(&inside, "%s", reason);
-    if (placed) snprintf(phase, sizeof phase, "  [%s]", oos_phase_word(plan->answer.phase));
-    const char *heading = oos_report_answer_heading(plan);
-    oos_style_ink(style, heading_ink(plan), "%s", heading);
-    char chance[32];
-    if (oos_report_chance(plan, chance, sizeof chance)) oos_style_put(style, " %s", chance);
-    if (line.len) {
-        oos_text_put(style->text, style->chinese ? "\xef\xbc\x9a" : ": ");
-        if (style->color) oos_text_put(style->text, "\033[1m");
-        oos_text_add(style->text, (oos_view){line.ptr, line.len});
-        if (style->color) oos_text_put(style->text, "\033[0m");
+    oos_style_put(&inside, "%s", oos_report_answer_heading(plan));
+    if (oos_report_chance(plan, chance, sizeof chance)) oos_style_put(&inside, " %s", chance);
+    size_t const heading = line.len;
+    if (*reason) {
+        oos_text_put(&line, style->chinese ? "\xef\xbc\x9a" : ": ");
+        oos_style_put(&inside, "%s", reason);
     }
-    size_t const width = strlen(heading) + (*chance ? strlen(chance) + 1 : 0) + 2 + line.len + strlen(phase);
-    if (placed && width > style->width) oos_text_put(style->text, "\n");
+    if (placed) snprintf(phase, sizeof phase, "  [%s]", oos_phase_word(plan->answer.phase));
+    oos_view const words = {line.ptr ? line.ptr : "", line.len};
+    unsigned const width = oos_words_columns(words);
+    if (width > style->width) {
+        oos_style_quote(style, 0, words.ptr);
+    } else {
+        oos_ink_begin(style, heading_ink(plan));
+        oos_text_add(style->text, oos_view_slice(words, 0, heading));
+        oos_ink_end(style, heading_ink(plan));
+        oos_ink_begin(style, OOS_INK_BOLD);
+        oos_text_add(style->text, oos_view_slice(words, heading, words.len));
+        oos_ink_end(style, OOS_INK_BOLD);
+        if (width + strlen(phase) > style->width) oos_text_put(style->text, "\n");
+    }
     if (placed) oos_style_ink(style, OOS_INK_DIM, "%s", phase);
-    oos_text_put(style->text, "\n");
+    if (placed || width <= style->width) oos_text_put(style->text, "\n");
     style->text->failed |= line.failed;
     oos_text_free(&line);
 }
@@ -81,20 +88,23 @@ void oos_report_sentence(const oos_style *style, unsigned indent, const char *be
     oos_text_free(&line);
 }
 
-/* Why what fits is not certain, or why no flag helps what fails. */
-static void put_doubts(const oos_style *style, const oos_plan *plan)
-{
-    bool const starts = plan->answer.verdict == OOMSIGHT_VERDICT_TIGHT;
-    for (size_t i = 0; i < plan->doubt_count; i++)
-        oos_report_sentence(style, 2, starts ? "Not certain: " : "", plan->doubts[i]);
-}
-
 /* What stands above already. */
 static bool is_doubt(const oos_plan *plan, const char *note)
 {
     for (size_t i = 0; i < plan->doubt_count; i++)
         if (strcmp(plan->doubts[i], note) == 0) return true;
     return false;
+}
+
+/* Why what fits is not certain, or why no flag helps what fails. */
+static void put_doubts(const oos_style *style, const oos_plan *plan)
+{
+    bool const starts = plan->answer.verdict == OOMSIGHT_VERDICT_TIGHT,
+               unknown = plan->answer.verdict == OOMSIGHT_VERDICT_UNKNOWN;
+    for (size_t i = 0; i < plan->doubt_count; i++)
+        if (!unknown || !plan->answer.why ||
+            strcmp(plan->doubts[i], plan->answer.why) != 0) /* the headline */
+            oos_report_sentence(style, 2, starts ? "Not certain: " : "", plan->doubts[i]);
 }
 
 /* The rows of the phase that decides, or of serving when all is well. */
@@ -125,9 +135,9 @@ static void put_message(const oos_style *style, const oos_plan *plan, bool whole
         oos_text_printf(&line, OOS_EXPECTED_ERROR "%.*s", len, moment->message);
     }
     if (line.len && !line.failed) {
-        if (style->color) oos_text_put(style->text, "\033[2m");
-        oos_style_paragraph(style, 2, line.ptr);
-        if (style->color) oos_text_put(style->text, "\033[0m");
+        oos_ink_begin(style, OOS_INK_DIM);
+        oos_style_hanging(style, 2, line.ptr);
+        oos_ink_end(style, OOS_INK_DIM);
     }
     oos_text_free(&line);
 }
@@ -184,18 +194,6 @@ static void put_figures(const oos_style *style, const oos_plan *plan)
     if (plan->serving.attention) put_figure(style, "Attention backend", "%s", plan->serving.attention);
 }
 
-/* Why nothing can be said, before figures that would look certain; the headline may have it. */
-static void put_unknown(const oos_style *style, const oos_plan *plan)
-{
-    char told[200];
-    oos_report_reason(plan, told, sizeof told);
-    if (plan->answer.verdict != OOMSIGHT_VERDICT_UNKNOWN || !plan->answer.why || *told ||
-        is_doubt(plan, plan->answer.why))
-        return;
-    oos_text_put(style->text, "\n");
-    oos_report_sentence(style, 2, "", plan->answer.why);
-}
-
 /* What depends on more than flags, where it makes a difference. */
 static void put_forks(const oos_style *style, const oos_plan *plan, bool all)
 {
@@ -232,7 +230,7 @@ static void put_phase(const oos_style *style, const oos_plan *plan, const oos_mo
 
 static void put_rows(const oos_style *style, const oos_moment *moment, bool explain)
 {
-    oos_style_put(style, "\n  Memory at %s (GiB)\n", oos_phase_word(moment->phase));
+    oos_style_put(style, "\n  Memory %s (GiB)\n", oos_report_where(moment->phase));
     oos_report_rows(style, &moment->ledger, explain);
     oos_text_printf(style->text, "    %8.3f  ", oos_gib(moment->peak_bytes));
     oos_style_put(style, "needed\n");
@@ -350,7 +348,7 @@ static void put_cost(const oos_style *style, unsigned indent, const char *before
     oos_text_printf(&line, "%sTrade-off: ", before);
     oos_report_trade_off(&line, fix->gives_up);
     if (fix->verdict == OOMSIGHT_VERDICT_TIGHT && fix->phase != OOS_PHASE_COUNT)
-        oos_text_printf(&line, "; not certain: %s is tight", oos_phase_word(fix->phase));
+        oos_text_printf(&line, "; not certain: %s is tight", oos_report_point(fix->phase));
     oos_text_put(&line, ".");
     if (!line.failed) oos_style_paragraph(style, indent, line.ptr);
     oos_text_free(&line);
@@ -398,14 +396,14 @@ static void put_not_enough(const oos_style *style, const oos_plan *plan, const o
 {
     static const char *const above[OOS_RUNG_COUNT] = {
         NULL,
-        "Not enough: a larger share of the GPU, another release.",
-        "Not enough: a larger share of the GPU, another release, smaller defaults.",
-        "Not enough: anything that keeps the flags of the command.",
-        "Not enough: any flag with these weights on these GPUs.",
+        "By themselves not enough: a larger share of the GPU; another release.",
+        "By themselves not enough: a larger share of the GPU; another release; smaller defaults.",
+        "No change is enough that keeps the flags of the command.",
+        "No flag is enough with these weights on these GPUs.",
     };
     static const char *const with_share[OOS_RUNG_COUNT] = {
-        [OOS_RUNG_UNASKED] = "Not enough: another release.",
-        [OOS_RUNG_LITTLE] = "Not enough: another release, smaller defaults.",
+        [OOS_RUNG_UNASKED] = "By itself not enough: another release.",
+        [OOS_RUNG_LITTLE] = "By themselves not enough: another release; smaller defaults.",
     };
     if (fix->rung >= OOS_RUNG_COUNT || fix->model || plan->refusal.sentence) return;
     const char *line = moves_share(plan, fix) ? with_share[fix->rung] : NULL;
@@ -493,18 +491,23 @@ static void put_needs(const oos_style *style, const oos_plan *plan)
     }
 }
 
-/* Flags that do nothing for this phase and are in the command for another one; each phase once. */
+/* Flags that do nothing for this phase and are in the command for a later one; each phase once. */
 static void put_later(const oos_style *style, const oos_plan *plan, size_t first)
 {
     oos_phase const phase = plan->help.inert[first].needed_by;
-    oos_text line = {0};
+    oos_text flags = {0}, line = {0};
+    size_t count = 0;
     for (size_t i = 0; i < first; i++)
         if (plan->help.inert[i].needed_by == phase) return;
     if (phase == OOS_PHASE_COUNT) return;
-    oos_text_printf(&line, "In the command for %s, which comes later:", oos_phase_word(phase));
     for (size_t i = first; i < plan->help.inert_count; i++)
-        if (plan->help.inert[i].needed_by == phase) oos_text_printf(&line, " %s", plan->help.inert[i].flag);
-    if (!line.failed) oos_style_paragraph(style, 2, line.ptr);
+        if (plan->help.inert[i].needed_by == phase)
+            oos_text_printf(&flags, "%s%s", count++ ? ", " : "", plan->help.inert[i].flag);
+    oos_text_printf(&line, "The suggested command has %s for what comes later: %s.",
+                    flags.ptr ? flags.ptr : "", oos_report_point(phase));
+    style->text->failed |= flags.failed || line.failed;
+    if (!style->text->failed) oos_style_paragraph(style, 2, line.ptr);
+    oos_text_free(&flags);
     oos_text_free(&line);
 }
 
@@ -513,9 +516,9 @@ static void put_inert(const oos_style *style, const oos_plan *plan)
     oos_text line = {0};
     if (!plan->help.inert_count) return;
     oos_text_put(style->text, "\n");
-    oos_text_put(&line, "No effect on this failure:");
+    oos_text_put(&line, "No effect on this failure: ");
     for (size_t i = 0; i < plan->help.inert_count; i++)
-        oos_text_printf(&line, " %s", plan->help.inert[i].flag);
+        oos_text_printf(&line, "%s%s", i ? ", " : "", plan->help.inert[i].flag);
     if (!line.failed) oos_style_paragraph(style, 2, line.ptr);
     oos_text_free(&line);
     for (size_t i = 0; i < plan->help.inert_count; i++) put_later(style, plan, i);
@@ -588,7 +591,6 @@ void oos_report_plan_text(oos_text *text, const oos_plan *plan, const oomsight_r
     oos_style part = oos_screen_part(&screen, &style, 0);
     put_headline(&part, plan);
     put_setup(&part, plan);
-    put_unknown(&part, plan);
     put_figures(&part, plan);
     bool const tells = plan->answer.why && !is_doubt(plan, plan->answer.why) && !plan->refusal.sentence &&
                        plan->answer.verdict != OOMSIGHT_VERDICT_UNKNOWN;

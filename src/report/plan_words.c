@@ -56,9 +56,11 @@ void oos_report_reason(const oos_plan *plan, char *ret_words, size_t size)
     const char *where = oos_report_where(plan->answer.phase), *why = plan->answer.why ? plan->answer.why : "";
     size_t const len = strlen(why);
     ret_words[0] = '\0';
-    if (plan->answer.verdict == OOMSIGHT_VERDICT_UNKNOWN && strncmp(why, unknown, sizeof unknown - 1) == 0)
-        snprintf(ret_words, size, "%.*s", (int)(len - sizeof unknown + 1) - (why[len - 1] == '.'),
-                 why + sizeof unknown - 1);
+    if (plan->answer.verdict == OOMSIGHT_VERDICT_UNKNOWN && len) {
+        bool const marked = strncmp(why, unknown, sizeof unknown - 1) == 0;
+        size_t const from = marked ? sizeof unknown - 1 : 0;
+        snprintf(ret_words, size, "%.*s", (int)(len - from) - (why[len - 1] == '.'), why + from);
+    }
     if (plan->host_short && plan->answer.verdict == OOMSIGHT_VERDICT_TIGHT && !oos_plan_likely(plan))
         snprintf(ret_words, size, "not enough host memory");
     else if (plan->answer.parted && !plan->refusal.sentence)

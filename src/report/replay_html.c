@@ -72,7 +72,7 @@ static void put_run(oos_json_writer *w, const oos_analysis *a, bool chinese)
     oos_json_field_known(w, "oom_at", (oos_u64){o->oom, o->first_oom});
     oos_json_field_str(w, "oom_text", o->oom_text);
     oos_text verdict = {0};
-    oos_style const style = {.text = &verdict, .chinese = chinese};
+    oos_style const style = {.text = &verdict, .width = 4096, .chinese = chinese}; /* one line each */
     oos_replay_verdict(a, &style);
     oos_json_field_str(w, "verdict", verdict.failed ? "" : verdict.ptr);
     oos_text_free(&verdict);

@@ -30,7 +30,7 @@ static void put_run(const oos_analysis *a, const oos_style *style)
     put_row(style, "outcome", oos_outcome_word(o, false).text);
     put_row(style, "peak allocated", oos_size_of(o->peak_allocated_bytes).text);
     put_row(style, "peak reserved", oos_size_of(o->peak_reserved_bytes).text);
-    snprintf(line, sizeof line, "%s free inside reserved memory at event %zu, %s of it in private pools",
+    snprintf(line, sizeof line, "%s at event %zu, %s of it in private pools",
              oos_size_of(o->stranded_bytes).text, a->strained_event,
              oos_size_of(o->stranded_private_bytes).text);
     put_row(style, "stranded", line);
@@ -44,45 +44,35 @@ static void put_run(const oos_analysis *a, const oos_style *style)
                                     : "NOT the same as in the snapshot");
     if (a->smallest_bytes.known) put_row(style, "smallest GPU", oos_size_of(a->smallest_bytes.value).text);
     if (o->oom_text) {
-        oos_text_put(style->text, "\n  ");
-        oos_style_word(style, o->oom_text);
         oos_text_put(style->text, "\n");
+        oos_style_quote(style, 2, o->oom_text);
     }
 }
 
-/* A line of the table of what-ifs. */
-static void put_cells(const oos_style *style, const char *const cells[6])
-{
-    static const int columns[] = {66, 18, -13, -11, -11, 0};
-    oos_text_put(style->text, " ");
-    for (size_t i = 0; i < 6; i++) {
-        oos_text_put(style->text, " ");
-        oos_style_cell(style, columns[i], cells[i]);
-    }
-    oos_text_put(style->text, "\n");
-}
-
+/* The settings, to be pasted, and below them what came of them. */
 static void put_what_ifs(const oos_analysis *a, const oos_style *style)
 {
     if (!a->what_if_count) return;
     put_heading(style, "what if");
-    put_cells(style, (const char *const[]){"settings", "outcome", "peak reserved", "stranded", "cudaMallocs",
-                                           a->smallest_bytes.known ? "smallest GPU" : ""});
     for (size_t i = 0; i < a->what_if_count; i++) {
         const oos_what_if *w = &a->what_ifs[i];
+        char line[512];
+        oos_text_put(style->text, "  ");
+        oos_style_put(style, "%s\n", w->label);
         if (w->refused) {
-            oos_text_put(style->text, "  ");
-            oos_style_cell(style, 66, w->label);
-            oos_style_put(style, " refused: %s\n", w->why ? w->why : "");
+            snprintf(line, sizeof line, "refused: %s", w->why ? w->why : "");
+            oos_style_paragraph(style, 6, line);
             continue;
         }
-        char mallocs[24];
-        snprintf(mallocs, sizeof mallocs, "%llu", (unsigned long long)w->outcome.device_allocs);
-        put_cells(style, (const char *const[]){
-                             w->label, oos_outcome_word(&w->outcome, false).text,
-                             oos_size_of(w->outcome.peak_reserved_bytes).text,
-                             oos_size_of(w->outcome.stranded_bytes).text, mallocs,
-                             w->smallest_bytes.known ? oos_size_of(w->smallest_bytes.value).text : ""});
+        char smallest[64] = "";
+        if (w->smallest_bytes.known)
+            snprintf(smallest, sizeof smallest, ", smallest GPU %s",
+                     oos_size_of(w->smallest_bytes.value).text);
+        snprintf(line, sizeof line, "%s: peak reserved %s, stranded %s, %llu driver allocations%s",
+                 oos_outcome_word(&w->outcome, false).text, oos_size_of(w->outcome.peak_reserved_bytes).text,
+                 oos_size_of(w->outcome.stranded_bytes).text, (unsigned long long)w->outcome.device_allocs,
+                 smallest);
+        oos_style_paragraph(style, 6, line);
     }
 }
 
@@ -136,7 +126,7 @@ static void put_pins(const oos_analysis *a, const oos_style *style)
         oos_text_printf(style->text, " %12s ", oos_size_of(p->bytes).text);
         oos_style_put(style, "keeps %s free in a segment of %s (%llu live)", oos_size_of(p->free_bytes).text,
                       oos_size_of(p->segment_bytes).text, (unsigned long long)p->live_blocks);
-        if (p->stack) oos_text_put(style->text, "  ");
+        if (p->stack && name) oos_text_printf(style->text, "\n%*s", 31, "");
         if (p->stack && name) oos_style_word(style, name);
         oos_text_put(style->text, "\n");
         oos_arena_free(scratch);

@@ -1,6 +1,8 @@
 /* The first lines of the replay report: what happened, and the line to paste that would have prevented it. */
 #include "report/report.h"
 
+#include <stdio.h>
+
 /* A change of settings, not of a policy that torch does not have. */
 static bool is_setting(const oos_analysis *a, const oos_what_if *w)
 {
@@ -64,15 +66,18 @@ static void put_driver_calls(const oos_analysis *a, const oos_style *style)
         taken += a->trace->events[i].op == OOS_OP_MALLOC;
         given += a->trace->events[i].op == OOS_OP_FREE;
     }
-    oos_style_put(
-        style,
-        "Driver calls of one process: %zu pieces of device memory taken, %zu given back, at most %s held.\n",
+    char line[256];
+    snprintf(
+        line, sizeof line,
+        "Driver calls of one process: %zu pieces of device memory taken, %zu given back, at most %s held.",
         taken - (size_t)a->outcome.ooms, given, oos_size_of(a->outcome.peak_allocated_bytes).text);
+    oos_style_paragraph(style, 0, line);
     if (a->outcome.oom)
         oos_style_put(style, "The first that was not given: %s.\n",
                       oos_size_of(a->outcome.first_oom_bytes).text);
-    oos_style_put(style, "These are segments, not PyTorch's allocations: the effect of other allocator "
-                         "settings is unknown. A dry run with --snapshot FILE records allocations.\n");
+    oos_style_paragraph(style, 0,
+                        "These are segments, not PyTorch's allocations: the effect of other allocator "
+                        "settings is unknown. A dry run with --snapshot FILE records allocations.");
 }
 
 void oos_replay_verdict(const oos_analysis *a, const oos_style *style)

@@ -122,7 +122,7 @@ static void put_growth(const oos_style *style, const oos_growth *growth)
     oos_text_put(style->text, "  ");
     if (growth->owner < OOS_OWNER_COUNT)
         oos_style_ink(style, OOS_INK_WARN, "%s (%s) grows by %.0f MiB per hour",
-                      oos_growth_word(growth->what), oos_owner_word(growth->owner),
+                      oos_growth_word(growth->what), oos_report_owner_title(growth->owner),
                       growth->slope.per / (1 << 20));
     else
         oos_style_ink(style, OOS_INK_WARN, "%s grows by %.0f MiB per hour", oos_growth_word(growth->what),
@@ -178,7 +178,7 @@ static const char *phase_word(const oos_run_told *run)
 {
     const oos_serving *serving = &run->serving;
     if (run->state.phase != OOS_PHASE_RUNTIME_PREFILL || !run->state.lives)
-        return oos_phase_word(run->state.phase);
+        return oos_report_point(run->state.phase);
     return serving->requests_known && !serving->running && !serving->waiting ? "ready, idle" : "ready";
 }
 

@@ -59,6 +59,7 @@ const char *oos_report_where(oos_phase phase)
 const char *oos_report_point(oos_phase phase)
 {
     const char *where = oos_report_where(phase), *blank = strchr(where, ' ');
+    if (phase == OOS_PHASE_ENV) return "the start";
     return blank ? blank + 1 : where;
 }
 

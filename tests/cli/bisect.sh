@@ -13,7 +13,7 @@ try --good 0.11.0 --bad 0.32.0 --gpu GB200 --gpu-total 197901352960 -- vllm serv
 shape | sed -n 1,2p; echo "exit $code"
 echo "-- the trial cache of a hybrid: the mend, on a device where it shows and on one where it is not enough"
 try --good 0.32.0 --bad 0.19.1 --gpu 5090 --gpu-total 40GiB -- vllm serve "$work/qwen3.6-27b-w4a16" $hybrid
-shape | sed -n 1p; echo "exit $code"
+shape | sed -n 1,2p; echo "exit $code"
 try --good 0.32.0 --bad 0.19.1 --gpu 5090 -- vllm serve "$work/qwen3.6-27b-w4a16" $hybrid
 shape | sed -n 1,2p; echo "exit $code"
 try --json --good 0.32.0 --bad 0.19.1 --gpu 5090 -- vllm serve "$work/qwen3.6-27b-w4a16" $hybrid

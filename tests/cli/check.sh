@@ -1,8 +1,8 @@
 # Every kind of deployment file, and files that hold no command. Figures of plans are others' business and are cut off.
 cd ../fixtures || exit
 try() { out=$("$OOMSIGHT" check "$@"); code=$?; }
-try --offline --models models --gpu 4090 --vllm 0.32.0 deploy/*; echo "$out" | grep -v '^    [A-Zab0-9].*[^-]$' | grep -E '^deploy|commands in'; echo "exit $code"
-echo "$out" | grep -E '^    (Dockerfile|container|Helm|shell|systemd)'
+try --offline --models models --gpu 4090 --vllm 0.32.0 deploy/*; echo "$out" | grep -v '^    [A-Zab0-9].*[^-]$' | grep -E '^deploy|^    on |commands in'; echo "exit $code"
+echo "$out" | grep --no-group-separator -A1 -E '^    (Dockerfile|container|Helm|shell|systemd)' | grep -vE '^    (One|The|Weights)'
 try --offline --models models --gpu 4090 --format github deploy/compose.yaml deploy/serve.sh; echo "$out" | sed -E 's/(vLLM [0-9.]+)\. .*/\1/'; echo "exit $code"
 try --offline --models models --gpu 4090 --format sarif deploy/production-stack-values.yaml; echo "$out" | grep -oE '"(ruleId|level|uri)": "[^"]*"|"startLine": [0-9]*'; echo "exit $code"
 try --offline --models models --gpu 4090 --json deploy/vllm.service; echo "$out"; echo "exit $code"

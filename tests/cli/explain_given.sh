@@ -3,7 +3,7 @@ work=$(mktemp -d); trap 'rm -rf "$work"' EXIT
 printf "ValueError: To serve at least one request with the models's max seq len (40960), (10.00 GiB KV cache is needed, which is larger than the available KV cache memory (1.83 GiB).\n" >"$work/a.log"
 "$OOMSIGHT" explain "$work/a.log" | grep -A1 -E "^  --"
 echo "-- an older engine has no auto"
-"$OOMSIGHT" explain --gpu 4090 --vllm 0.11.0 "$work/a.log" | grep -E "^  (--|vllm)"
+"$OOMSIGHT" explain --gpu 4090 --vllm 0.11.0 "$work/a.log" | grep -E "^  (--|vLLM)"
 "$OOMSIGHT" explain --gpu nothing "$work/a.log" 2>&1; echo "exit $?"
 "$OOMSIGHT" explain --gpu 2>&1; echo "exit $?"
 echo "-- several"

@@ -7,7 +7,7 @@ fleet() { printf 'models: [small-llama, small-moe]\ngpus: [4090, A100-40]\nflags
 matrix() { "$OOMSIGHT" matrix --offline --models models "$@" fleet.yaml 2>&1; }
 fleet sglang=0.5.23
 matrix
-matrix --diff 0.32.0 sglang=0.5.23 --moved 1 | head -n 1
+matrix --diff 0.32.0 sglang=0.5.23 --moved 1 | head -n 2
 fleet sglang=0.1.0; matrix
 fleet nemo=1; matrix
 fleet sglang=new; matrix

@@ -1,7 +1,7 @@
 # Which GPU does it take: the least memory first, at most twelve lines; what the command says of ranks holds; JSON has every one.
 models=../fixtures/models
 "$OOMSIGHT" plan --offline --vllm 0.19.1 --gpu all -- vllm serve $models/small-moe
-"$OOMSIGHT" plan --offline --vllm 0.19.1 --gpu all -- vllm serve $models/small-moe --tensor-parallel-size 4 | head -n 4
+"$OOMSIGHT" plan --offline --vllm 0.19.1 --gpu all -- vllm serve $models/small-moe --tensor-parallel-size 4 | head -n 6
 "$OOMSIGHT" plan --offline --vllm 0.19.1 --gpu all -- vllm serve $models/small-llama --tensor-parallel-size 3; echo "exit $?"
 "$OOMSIGHT" plan --offline --vllm 0.19.1 --gpu all --json -- vllm serve $models/small-moe | python3 ../../tools/check_schema.py ../../data/schema/choices.schema.json
 "$OOMSIGHT" plan --offline --gpu all --max-fit -- vllm serve $models/small-moe; echo "exit $?"

@@ -12,7 +12,7 @@ echo "in a file, too"
 work=$(mktemp -d); trap 'rm -rf "$work"' EXIT
 printf '# oomsight: gpu=4090 gpu-total=%s\nvllm serve "%s"\n' 23GiB "$PWD/$llama" >"$work/whole.sh"
 printf '# oomsight: gpu=4090 gpu-total=%s\nvllm serve %s\n' 23 "$PWD/$llama" >"$work/bare.sh"
-for file in whole bare; do "$OOMSIGHT" check --offline --vllm 0.19.1 "$work/$file.sh" | sed -n 1p | sed "s|$work|DIR|"; done
+for file in whole bare; do "$OOMSIGHT" check --offline --vllm 0.19.1 "$work/$file.sh" | sed -n 1,2p | sed "s|$work|DIR|"; done
 echo "the size of a card"
 plan --gpu 24GB -- vllm serve $llama
 plan --gpu '80 gb x2' -- vllm serve $llama --tensor-parallel-size 2
@@ -25,7 +25,7 @@ done
 "$OOMSIGHT" plan --offline --gpu h100 -- vllm serve $llama --omni 2>/dev/null; echo "exit $?"
 "$OOMSIGHT" plan --offline --gpu h100 -- serve-it $llama
 printf 'vllm serve %s --omni\n' "$PWD/$llama" >"$work/omni.sh"
-"$OOMSIGHT" check --offline --gpu h100 "$work/omni.sh" | sed -n 1p | sed "s|$work|DIR|"
+"$OOMSIGHT" check --offline --gpu h100 "$work/omni.sh" | sed -n 1,2p | sed "s|$work|DIR|"
 echo "a model of such a name is a model, and a name of no engine has the names"
 plan --gpu h100 -- org/ollama-7b | cut -c 1-40
 "$OOMSIGHT" plan --offline --gpu h100 --engine both -- vllm serve $llama

@@ -27,4 +27,4 @@ own sglang serve $models/small-llama --disaggregation-mode prefill
 "$OOMSIGHT" plan --offline --gpu h100 -- sglang serve Qwen/Qwen3-8B --tp 1000000000000 | sed -n 's/^    sglang/sglang/p'
 "$OOMSIGHT" plan --offline --json --gpu gb10 -- sglang serve Qwen/Qwen3-8B | grep -o 'At --[a-z-]* '
 printf '#!/bin/sh\nexec python3 -m sglang.launch_server --model-path "%s" --mem-fraction-static 0.99\n' "$PWD/$models/small-llama" >"$work/start.sh"
-cd "$work" && "$OOMSIGHT" check --gpu l40s start.sh 2>&1 | grep -oE 'start.sh:2.*SGLang 0.5.23|fails in kv_alloc.*SGLang [0-9.]*|Helps: .*' | head -n 2
+cd "$work" && "$OOMSIGHT" check --gpu l40s start.sh 2>&1 | grep -oE 'start.sh:2.*|on .*SGLang [0-9.]*' | head -n 2

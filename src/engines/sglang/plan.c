@@ -448,6 +448,23 @@ static const oos_moment *moment_of(const oos_plan *plan, oos_phase phase)
     return NULL;
 }
 
+/* What fills the device: the weights alone, or with what is in use before them. */
+static const char *explain_load(const work *w, const oos_moment *moment, double needs, double of)
+{
+    uint64_t const loaded = w->plan->sizes.weights.loaded_bytes;
+    if (loaded >= moment->limit_bytes)
+        return oos_arena_format(w->arena, "Weights need %.2f GiB per GPU; the GPU has %.2f GiB.",
+                                (double)loaded / 0x1p30, of);
+    if (moment->phase == OOS_PHASE_QUANT_POSTPROCESS)
+        return oos_arena_format(
+            w->arena, "Weights and their repacked copies need %.2f GiB per GPU; the GPU has %.2f GiB.", needs,
+            of);
+    return oos_arena_format(w->arena,
+                            "Weights need %.2f GiB per GPU, and %.2f GiB are in use before they are loaded; "
+                            "the GPU has %.2f GiB.",
+                            (double)loaded / 0x1p30, needs - (double)loaded / 0x1p30, of);
+}
+
 static void explain(work *w)
 {
     oos_plan *plan = w->plan;
@@ -463,14 +480,14 @@ static void explain(work *w)
                              (double)plan->sizes.non_kv.bytes / 0x1p30, of);
     } else if (plan->answer.phase <= OOS_PHASE_QUANT_POSTPROCESS) {
         plan->answer.cause = OOS_CAUSE_WEIGHTS;
-        plan->answer.why = oos_arena_format(w->arena, "Loading needs %.2f GiB of %.2f GiB.", needs, of);
+        plan->answer.why = explain_load(w, moment, needs, of);
     } else {
         plan->answer.cause =
             plan->answer.phase == OOS_PHASE_RUNTIME_PREFILL ? OOS_CAUSE_ACTIVATION : OOS_CAUSE_GMU_HIGH;
         plan->answer.why = oos_arena_format(
             w->arena,
-            "SGLang measures nothing before it sizes its pool: it leaves a guessed share free, "
-            "and here %.2f GiB of %.2f GiB are needed.",
+            "SGLang sizes its KV pool without measuring what else it needs: together %.2f GiB, and the GPU "
+            "has %.2f GiB.",
             needs, of);
     }
 }
