@@ -426,6 +426,18 @@ static void put_headroom(const oos_style *style, const oos_incident *incident)
     oos_style_put(style, " for contexts, CUDA graphs and the sampler\n");
 }
 
+/* The phase in words, which stands in brackets. */
+static void put_check(const oos_style *style, const char *check)
+{
+    const char *open = strchr(check, '('), *close = open ? strchr(open, ')') : NULL;
+    char word[64], line[512];
+    size_t const len = close ? (size_t)(close - open) - 1 : 0;
+    snprintf(word, sizeof word, "%.*s", (int)len, open ? open + 1 : "");
+    const char *where = oos_report_where(oos_phase_find(word));
+    if (*where) snprintf(line, sizeof line, "%.*s(%s%s", (int)(open - check), check, where, close);
+    oos_style_paragraph(style, 2, *where ? line : check);
+}
+
 static void put_plan(const oos_style *style, const oos_incident_notes *notes)
 {
     if (notes->plan_flags && *notes->plan_flags) {
@@ -434,7 +446,7 @@ static void put_plan(const oos_style *style, const oos_incident_notes *notes)
         oos_style_ink(style, OOS_INK_GOOD, "%s", notes->plan_flags);
         oos_text_put(style->text, "\n");
     }
-    if (notes->plan_check) oos_style_paragraph(style, 2, notes->plan_check);
+    if (notes->plan_check) put_check(style, notes->plan_check);
 }
 
 static void put_incident(const oos_explain_page *page, oos_screen *screen, const oos_style *style,

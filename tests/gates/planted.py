@@ -397,6 +397,24 @@ class Layers(Gate):
         self.assertEqual(self.reached(), "")
 
 
+class Messages(Gate):
+    """tools/messages.py: a sentence of a report that the table of messages has not, and a page that is out of date."""
+
+    def check(self):
+        return self.tool("messages.py", self.root)
+
+    def test_a_sentence_without_a_row_fails(self):
+        self.copy("data/lang/zh.json", "src", "cli", "data/explain", "data/engines", "data/kb", "tests/cli", "tests/golden", "docs")
+        self.passes(self.check())
+        self.change("src/report/check.c", '"    helps:\\n"', '"    this would be of help:\\n"')
+        self.fails(self.check(), "src/report/check.c: in no row of data/lang/zh.json: this would be of help:")
+
+    def test_a_row_that_is_taken_out_fails(self):
+        self.copy("data/lang/zh.json", "src", "cli", "data/explain", "data/engines", "data/kb", "tests/cli", "tests/golden", "docs")
+        self.change("docs/reference/messages.md", "| `helps:` |", "| `help:` |")
+        self.fails(self.check(), "docs/reference/messages.md is not what the sources say")
+
+
 class Sentences(Gate):
     """tests/gates/sentences.py: what people should not have to read."""
 

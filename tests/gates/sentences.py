@@ -72,6 +72,7 @@ def others():
         yield ["explain", "--offline", log]
     for at, log in enumerate(sorted(glob.glob(fixture("kb", "*", "*", "*.log")))):
         yield ["explain", "--offline"] + ["--explain"] * (at % 2) + [log]
+        yield ["explain", "--offline", "--gpu", "4090", "--model", "Qwen/Qwen3-8B", log]
     for path in sorted(glob.glob(fixture("deploy*", "*"))):
         for gpu in ("4090", "t4", "h100"):
             yield ["check", "--offline", "--gpu", gpu, path]
