@@ -45,13 +45,12 @@ static void put_what(const oos_style *style, const oos_incident *incident)
         oos_style_ink(style, OOS_INK_BAD, "NOT STARTED: not enough KV cache memory");
     else if (incident->phase == OOS_PHASE_INIT_FREE_MEMORY_CHECK)
         oos_style_ink(style, OOS_INK_BAD, "NOT STARTED: not enough free memory");
+    else if (!placed)
+        oos_style_ink(style, OOS_INK_BAD, "OUT OF MEMORY, phase unknown");
     else
-        oos_style_ink(style, OOS_INK_BAD, placed ? "OUT OF MEMORY" : "OUT OF MEMORY, phase unknown");
-    if (!placed || incident->phase == OOS_PHASE_KV_SIZING ||
-        incident->phase == OOS_PHASE_INIT_FREE_MEMORY_CHECK)
-        return;
-    oos_style_ink(style, OOS_INK_BOLD, incident->phase_sure < PHASE_GUESSED ? ", perhaps %s" : " %s",
-                  oos_report_where(incident->phase));
+        oos_style_ink(style, OOS_INK_BAD,
+                      incident->phase_sure < PHASE_GUESSED ? "OUT OF MEMORY, perhaps %s" : "OUT OF MEMORY %s",
+                      oos_report_where(incident->phase));
 }
 
 /* The reason says what the title does: once is enough. */

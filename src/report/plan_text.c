@@ -191,7 +191,8 @@ static void put_figures(const oos_style *style, const oos_plan *plan)
     if (peak && peak->phase > OOS_PHASE_KV_SIZING && peak->limit_bytes)
         put_figure(style, "Peak memory", "%.2f GiB (%.2f to %.2f) of %.2f GiB", oos_gib(peak->peak_bytes),
                    oos_gib(peak->peak_low), oos_gib(peak->peak_high), oos_gib(peak->limit_bytes));
-    if (plan->serving.attention) put_figure(style, "Attention backend", "%s", plan->serving.attention);
+    if (plan->serving.attention && strcmp(plan->serving.attention, "auto") != 0)
+        put_figure(style, "Attention backend", "%s", plan->serving.attention);
 }
 
 /* What depends on more than flags, where it makes a difference. */
@@ -205,13 +206,13 @@ static void put_forks(const oos_style *style, const oos_plan *plan, bool all)
         char tokens[40], other[40], line[400];
         oos_style_count(tokens, sizeof tokens, fork->kv_tokens);
         oos_style_count(other, sizeof other, fork->other_kv_tokens);
-        oos_format(line, sizeof line,
-                   "With a %s, as planned: %.2f GiB, %s KV tokens. With a %s: %.2f GiB, %s KV tokens. To "
-                   "choose, %s.",
-                   fork->meant, oos_gib(fork->kv_bytes), tokens, fork->other, oos_gib(fork->other_kv_bytes),
-                   other, fork->closed_by);
+        oos_format(line, sizeof line, "KV cache with a %s, as planned: %.2f GiB, %s tokens.", fork->meant,
+                   oos_gib(fork->kv_bytes), tokens);
         bool const told = plan->answer.why && plan->answer.verdict != OOMSIGHT_VERDICT_UNKNOWN;
         if (style->text->len == 0 && !told && !plan->doubt_count) oos_text_put(style->text, "\n");
+        oos_style_paragraph(style, 2, line);
+        oos_format(line, sizeof line, "KV cache with a %s: %.2f GiB, %s tokens. To choose, %s.", fork->other,
+                   oos_gib(fork->other_kv_bytes), other, fork->closed_by);
         oos_style_paragraph(style, 2, line);
     }
 }
@@ -361,8 +362,7 @@ static void put_safety(const oos_style *style, const oos_fix *fix)
     if (!fix->middle_length || fix->middle_length <= fix->certain_length) return;
     oos_style_count(certain, sizeof certain, fix->certain_length);
     oos_style_count(middle, sizeof middle, fix->middle_length);
-    oos_format(line, sizeof line, "Longest request: %s tokens by the middle estimate, %s for certain.",
-               middle, certain);
+    oos_format(line, sizeof line, "Longest request: surely %s tokens, probably %s.", certain, middle);
     oos_style_paragraph(style, 2, line);
 }
 

@@ -617,8 +617,8 @@ static oomsight_status notes_put(work *w, sglang_start *setup, oomsight_error *r
     if (serving && serving->ok && w->plan->answer.verdict != OOMSIGHT_VERDICT_UNKNOWN)
         notes[w->plan->told.resolved_count++] = oos_arena_format(
             w->arena,
-            "%.2f GiB of the device stay free at the busiest instant that is counted (%.2f to %.2f), with "
-            "%llu requests decoding; each more takes %.1f MiB",
+            "%.2f GiB of the GPU stay free at peak load (%.2f to %.2f), with "
+            "%llu requests decoding; every further one takes %.1f MiB",
             (double)oos_sub(serving->limit_bytes, serving->peak_bytes) / 0x1p30,
             (double)oos_sub(serving->limit_low, serving->peak_high) / 0x1p30,
             (double)oos_sub(serving->limit_high, serving->peak_low) / 0x1p30, (unsigned long long)decoding(w),
