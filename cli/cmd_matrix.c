@@ -38,15 +38,33 @@ void matrix_tell(matrix_run *run, const oomsight_matrix_point *point)
     fputc('\n', stderr);
 }
 
+/* On a terminal, for what takes more than two seconds: how far it is, and how long it may still take. */
+static void progress_show(const matrix_run *run, double since, double *shown_at)
+{
+    double const now = seconds_since_boot(), spent = now - since;
+    unsigned long long const points = oomsight_matrix_points(run->matrix);
+    if (run->given->quiet || spent < 2 || now - *shown_at < 0.5) return;
+    *shown_at = now;
+    fprintf(stderr, "\r\033[K%llu of %llu points planned, about %.0f s left\r", (unsigned long long)run->done,
+            points, spent * (double)(points - run->done) / (double)run->done);
+}
+
 static int plan_all(matrix_run *run)
 {
+    bool const terminal = isatty(STDERR_FILENO);
+    double const since = seconds_since_boot();
+    double shown_at = 0;
+    int code = 0;
     for (;;) {
         oomsight_error error = {0};
         const oomsight_matrix_point *point = NULL;
-        if (oomsight_matrix_next(run->matrix, &point, &error) != OOMSIGHT_OK) return fail_with(&error);
-        if (!point || run->unwritten) return 0;
+        if (oomsight_matrix_next(run->matrix, &point, &error) != OOMSIGHT_OK) code = fail_with(&error);
+        if (code || !point || run->unwritten) break;
         matrix_tell(run, point);
+        if (terminal) progress_show(run, since, &shown_at);
     }
+    if (shown_at > 0) fputs("\r\033[K", stderr);
+    return code;
 }
 
 static int exit_code(const oomsight_matrix *matrix, bool diff)

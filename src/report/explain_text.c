@@ -1,5 +1,6 @@
 /* An explanation for a terminal: what happened, the lines that decide with a caret under the figure, the memory as bars, why, what to
  * change, and how sure all this is. 24 lines; --explain has all of it. */
+#include "base/ascii.h"
 #include "base/locale.h"
 #include "base/shown.h"
 #include "log/log.h"
@@ -7,7 +8,6 @@
 
 #include <inttypes.h>
 #include <stdio.h>
-#include <strings.h>
 
 /* What is left out first when a screen is full; 0 stays. Incidents behind the first follow RANK_NEXT. */
 enum {
@@ -57,7 +57,7 @@ static void put_what(const oos_style *style, const oos_incident *incident)
 static bool is_title(const oos_incident *incident)
 {
     const char *title = incident->record ? incident->record->title.en : incident->cause_why;
-    return *incident->cause_why && strcasecmp(title, incident->cause_why) == 0;
+    return *incident->cause_why && oos_same(title, incident->cause_why);
 }
 
 /* The record that knows it, or else the phase, in brackets. */

@@ -434,7 +434,7 @@ static void requests_that_decode_have_their_logits_and_sampler(void **state)
                   i ? "--max-running-requests 100 --disable-cuda-graph --mem-fraction-static 0.7"
                     : "--max-running-requests 200 --disable-cuda-graph --mem-fraction-static 0.7",
                   &text);
-        const char *note = strstr(text, " GiB of the device stay free");
+        const char *note = strstr(text, " GiB of the GPU stay free");
         assert_non_null(note);
         assert_non_null(strstr(text, i ? "100 requests" : "200 requests"));
         assert_non_null(strstr(text, "logits and sampler"));
