@@ -182,6 +182,18 @@ static unsigned draw(const cli_options *given, bool shown, char **texts)
     return count;
 }
 
+/* What runs, how often it is drawn, and the key that ends it. */
+static void put_header(const cli_options *given, unsigned count, unsigned columns)
+{
+    char line[160], *words = NULL;
+    snprintf(line, sizeof line,
+             count == 1 ? "%u run, drawn every %g s; q ends it" : "%u runs, drawn every %g s; q ends it",
+             count, number_or(given->every, 2));
+    const char *text = oomsight_words(chosen_language, line, &words, NULL) == OOMSIGHT_OK ? words : line;
+    top_screen_line(text, columns);
+    oomsight_text_free(words);
+}
+
 /* A screen: from the top, over what was there, with the size that it has now. */
 static void draw_screen(cli_options *given)
 {
@@ -191,7 +203,8 @@ static void draw_screen(cli_options *given)
     if (!getenv("COLUMNS")) given->render.width = columns < 120 ? columns : 120;
     unsigned const count = draw(given, true, texts);
     fputs("\033[H\033[J", stdout);
-    top_screen_put(texts, count, rows, columns);
+    if (count) put_header(given, count, columns);
+    top_screen_put(texts, count, rows - 1, columns);
     if (!count) puts("nothing runs under 'oomsight run' here");
     for (unsigned i = 0; i < count; i++) free(texts[i]);
 }

@@ -6,5 +6,6 @@
 void top_screen_begin(void);
 bool top_screen_wait(double seconds); /* false: it is to end */
 void top_screen_size(unsigned *ret_rows, unsigned *ret_columns);
+void top_screen_line(const char *line, unsigned columns); /* cut where the terminal would wrap it */
 /* Whole lines that fit: each text its first ones, and what is left out is said. */
 void top_screen_put(char *const *texts, size_t count, unsigned rows, unsigned columns);

@@ -75,6 +75,11 @@ static void put_line(const char *line, size_t len, unsigned columns)
     putchar('\n');
 }
 
+void top_screen_line(const char *line, unsigned columns)
+{
+    put_line(line, strlen(line), columns);
+}
+
 static unsigned lines_of(const char *text)
 {
     unsigned count = 0;

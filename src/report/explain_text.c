@@ -416,7 +416,9 @@ static void put_headroom(const oos_style *style, const oos_incident *incident)
     if (oos_known(incident, OOS_NUMBER_kv_tokens)) {
         oos_text_put(style->text, "  ");
         oos_style_cell(style, 34, "KV cache, tokens");
-        oos_text_printf(style->text, " %8" PRIu64 "\n", oos_value(incident, OOS_NUMBER_kv_tokens));
+        char tokens[32];
+        oos_style_count(tokens, sizeof tokens, oos_value(incident, OOS_NUMBER_kv_tokens));
+        oos_text_printf(style->text, " %8s\n", tokens);
     }
     uint64_t const total = oos_value(incident, OOS_NUMBER_total),
                    budget = oos_value(incident, OOS_NUMBER_requested);
