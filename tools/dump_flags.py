@@ -6,6 +6,7 @@ data/engines/<engine>/flags.json is the job of merge_flags.py; the parser's habi
 """
 
 import argparse
+import contextlib
 import dataclasses
 import enum
 import importlib
@@ -315,22 +316,44 @@ def modality_keys():
 # ---- options -------------------------------------------------------------------------------------------------
 
 
-def option_record(action, group, deprecated, whole_configs):
-    """One option as the dump tells it."""
-    record = {"names": list(action.option_strings), "dest": action.dest, "group": group}
+def stored_by(parser, action, spelling):
+    """(whether the option ends the program, what the action of a switch stores when it is met under that spelling)."""
+    result = argparse.Namespace()
+    try:
+        with open(os.devnull, "w", encoding="utf-8") as quiet, contextlib.redirect_stdout(quiet), contextlib.redirect_stderr(quiet):
+            action(parser, result, [], spelling)
+    except SystemExit:
+        return True, None
+    except Exception as error:  # an option that is gone may say so instead
+        print(f"dump_flags: {spelling}: {error}", file=sys.stderr)
+    return False, getattr(result, action.dest, None)
+
+
+def switch_record(parser, action, spellings):
+    """Names, negative forms and kind of an option without a value, by what each spelling does and never by how it is written."""
+    answers = [stored_by(parser, action, spelling) for spelling in spellings]
+    if any(ends for ends, _ in answers):
+        return {"names": spellings, "kind": "help"}
+    values = [value for _, value in answers]
+    if True in values and False in values:
+        by = {value: [name for name, is_ in zip(spellings, values) if is_ is value] for value in (True, False)}
+        return {"names": by[True], "negative": by[False], "kind": "bool-optional"}
+    record = {"names": spellings, "kind": "flag"}
+    if values[0] is not True:
+        record["stores"] = simple(values[0])[0]
+    return record
+
+
+def option_record(parser, action, spellings, group, deprecated, whole_configs):
+    """One option as the dump tells it. `spellings` are all that the parser takes; those that its help leaves out come last."""
+    hidden = [name for name in spellings if name not in action.option_strings]
+    spellings = [name for name in spellings if name not in hidden] + hidden
+    record = {"names": spellings, "dest": action.dest, "group": group}
+    if hidden:
+        record["hidden"] = hidden
     action_class = type(action).__name__
-    negative = []
-    if isinstance(action, argparse.BooleanOptionalAction):
-        record["kind"] = "bool-optional"
-        negative = [name for name in action.option_strings if name.startswith("--no-")]
-        record["names"] = [name for name in action.option_strings if name not in negative]
-    elif action_class in ("_HelpAction", "_VersionAction"):
-        record["kind"] = "help"
-    elif action.nargs == 0:
-        record["kind"] = "flag"
-        stored = getattr(action, "const", None)
-        if stored is not True:
-            record["stores"] = simple(stored)[0]
+    if action.nargs == 0:
+        record.update(switch_record(parser, action, spellings))
     else:
         facts = converter_facts(action)
         config = facts.pop("config", None)
@@ -352,7 +375,7 @@ def option_record(action, group, deprecated, whole_configs):
             record["config_class"] = config.__name__
             record["json_keys"] = config_keys(config, whole_configs - {config.__name__})
     record["nargs"] = action.nargs
-    record["negative"] = negative
+    record.setdefault("negative", [])
     record["default"], _ = simple(action.default)  # of an object its own keys carry the defaults
     if action.metavar and not isinstance(action.metavar, (list, tuple)):
         record["metavar"] = str(action.metavar)
@@ -378,11 +401,13 @@ def engine_configs():
 def options_of(parser):
     deprecated = getattr(parser, "_deprecated", set())
     whole_configs = engine_configs()
-    records = []
+    spellings, records = {}, []
+    for spelling, action in parser._option_string_actions.items():
+        spellings.setdefault(id(action), []).append(spelling)
     for group in parser._action_groups:
         for action in group._group_actions:
-            if action.option_strings:
-                records.append(option_record(action, group.title, deprecated, whole_configs))
+            if id(action) in spellings:
+                records.append(option_record(parser, action, spellings[id(action)], group.title, deprecated, whole_configs))
     return sorted(records, key=lambda record: (record["names"][-1].lstrip("-"), record["names"]))
 
 
@@ -401,6 +426,7 @@ def compare_with_help(records):
     """What the help printed for `vllm serve --help=all` in a fresh process lists and we do not, and the reverse."""
     # "--print-help=--help=all" keeps our own parser from reading the word as an option of its own
     ours = {name for record in records for name in record["names"] + record["negative"]}
+    hidden = {name for record in records for name in record.get("hidden", ())}
     for word in ("--help=all", "--help"):
         run = subprocess.run(
             [sys.executable, __file__, f"--print-help={word}"],
@@ -408,7 +434,7 @@ def compare_with_help(records):
         )
         printed = names_in_help(run.stdout)
         if len(printed) > 20:
-            return {"word": word, "only_help": sorted(printed - ours), "only_parser": sorted(ours - printed)}
+            return {"word": word, "only_help": sorted(printed - ours), "only_parser": sorted(ours - hidden - printed), "hidden": len(hidden)}
     return {"word": None, "error": (run.stderr or run.stdout).strip().splitlines()[-1:]}
 
 

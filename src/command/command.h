@@ -619,8 +619,10 @@ void oos_serve_note(oos_serve_reader *in, oos_given_flag flag);
 oomsight_status oos_serve_refuse(oos_serve_reader *in, const char *flag, const char *value,
                                  const char *format, ...) __attribute__((format(printf, 4, 5)));
 
-/* A flag as argparse names it in its complaints: all of its spellings, "--tensor-parallel-size/-tp". */
-const char *oos_serve_argument(const oos_serve_reader *in, const oos_flag_record *record);
+/* A flag as argparse names it in its complaints: all spellings that help shows, "--tensor-parallel-size/-tp". The form of a switch
+ * has the one that turns it off; NULL for others. */
+const char *oos_serve_argument(const oos_serve_reader *in, const oos_flag_record *record,
+                               const oos_flag_form *form);
 
 /* A known flag with its value (NULL: none), typed and noted. */
 oomsight_status oos_serve_take(oos_serve_reader *in, oos_flag_hit hit, const char *value);

@@ -132,7 +132,7 @@ static oomsight_status dotted_number(oos_serve_reader *in, oos_serve_cursor *c, 
     }
     *ret_value = NULL;
     return oos_serve_refuse(in, record->name, number, "argument %s: expected one argument",
-                            oos_serve_argument(in, record));
+                            oos_serve_argument(in, record, NULL));
 }
 
 /* The words that belong to a flag, joined by spaces. NULL with least 0: none. */
@@ -149,7 +149,7 @@ static oomsight_status values_take(oos_serve_reader *in, oos_serve_cursor *c, co
                                 least == 1                     ? "argument %s: expected one argument"
                                 : most == OOS_FLAG_VALUES_MANY ? "argument %s: expected at least one argument"
                                                                : "argument %s: expected more arguments",
-                                oos_serve_argument(in, record));
+                                oos_serve_argument(in, record, NULL));
     }
     *ret_value = NULL;
     if (count == 1) {
@@ -208,7 +208,7 @@ static oomsight_status explicit_refuse(oos_serve_reader *in, oos_flag_hit hit, c
     const oos_flag_record *record = hit.record;
     bool const first = !in->serve->refusal.sentence;
     OOS_TRY(oos_serve_refuse(in, record->name, value, "argument %s: ignored explicit argument '%.80s'",
-                             oos_serve_argument(in, record), value));
+                             oos_serve_argument(in, record, hit.form), value));
     if (first) in->serve->refusal.nearest = oos_serve_switch_meant(hit, value);
     return OOMSIGHT_OK;
 }
@@ -525,7 +525,7 @@ static oomsight_status misplaced_end(oos_serve_reader *in)
     }
     in->positional = in->misplaced;
     return oos_serve_refuse(in, in->misplaced, NULL, "the following arguments are required: %s",
-                            oos_serve_argument(in, hit.record));
+                            oos_serve_argument(in, hit.record, hit.form));
 }
 
 /* What is left to do when all words are read. */

@@ -153,11 +153,17 @@ static bool binary_fraction(const char *text)
            strchr(text, '.');
 }
 
-const char *oos_serve_argument(const oos_serve_reader *in, const oos_flag_record *record)
+static const char *negative_of(const oos_flag_form *form)
+{
+    return form && form->negative_count ? form->negatives[0] : NULL;
+}
+
+const char *oos_serve_argument(const oos_serve_reader *in, const oos_flag_record *record,
+                               const oos_flag_form *form)
 {
     const char *all = record->name;
     if (in->python) return all;
-    if (record->negative) all = oos_arena_format(in->arena, "%s/%s", all, record->negative);
+    if (negative_of(form)) all = oos_arena_format(in->arena, "%s/%s", all, negative_of(form));
     for (size_t i = 0; all && i < record->alias_count; i++)
         all = oos_arena_format(in->arena, "%s/%s", all, record->aliases[i]);
     return all ? all : record->name;
@@ -172,20 +178,20 @@ oomsight_status oos_serve_wrong(oos_serve_reader *in, const oos_flag_record *rec
             in, record->name, given,
             "argument %s: Decimals are not allowed with binary suffixes like %c. Did you mean "
             "to use %.*s%c instead?",
-            oos_serve_argument(in, record), suffix, (int)strlen(given) - 1, given, suffix - 'A' + 'a');
+            oos_serve_argument(in, record, form), suffix, (int)strlen(given) - 1, given, suffix - 'A' + 'a');
     }
     if (form && strchr(form->suffixes, 'i'))
         return oos_serve_refuse(
             in, record->name, given,
             "argument %s: Invalid integer value: '%.80s'. Use a plain integer, SI suffixes (1k, 1M), or IEC "
             "suffixes (1Ki, 1Mi). Suffixes are case-sensitive.",
-            oos_serve_argument(in, record), given);
+            oos_serve_argument(in, record, form), given);
     if (form && form->nullable && !*form->suffixes && form->kind != OOS_FLAG_KIND_SWITCH)
         return oos_serve_refuse(in, record->name, given,
                                 "argument %s: Value %.80s cannot be converted to <class '%s'>.",
-                                oos_serve_argument(in, record), given, wanted);
+                                oos_serve_argument(in, record, form), given, wanted);
     return oos_serve_refuse(in, record->name, given, "argument %s: invalid %s value: '%.80s'",
-                            oos_serve_argument(in, record), wanted, given);
+                            oos_serve_argument(in, record, form), wanted, given);
 }
 
 static bool among(const oos_flag_form *form, const char *value)
@@ -254,7 +260,7 @@ static oomsight_status choice_check(oos_serve_reader *in, oos_flag_hit hit, cons
     list[len] = '\0';
     return oos_serve_refuse(in, hit.record->name, value,
                             "argument %s: invalid choice: '%.80s' (choose from %s)",
-                            oos_serve_argument(in, hit.record), value, list);
+                            oos_serve_argument(in, hit.record, hit.form), value, list);
 }
 
 /* A value by its kind; of a list each of its words, which are joined by spaces: a word that has one itself is left alone. */
@@ -292,7 +298,7 @@ const char *oos_serve_switch_meant(oos_flag_hit hit, const char *value)
 {
     bool said;
     if (!oos_serve_truth(value, &said)) return NULL;
-    return said == !hit.negated ? hit.record->name : hit.record->negative;
+    return said == !hit.negated ? hit.record->name : negative_of(hit.form);
 }
 
 /* ---- setting --------------------------------------------------------------------------------------------------- */
@@ -418,8 +424,8 @@ oomsight_status oos_serve_take(oos_serve_reader *in, oos_flag_hit hit, const cha
 
     if (!hit.here) in->serve->refusal = before; /* the flag itself is what the parser does not know */
 
-    bool const off = hit.form->kind == OOS_FLAG_KIND_SWITCH && !on && hit.record->negative;
-    const char *name = off ? hit.record->negative : hit.record->name;
+    const char *off = hit.form->kind == OOS_FLAG_KIND_SWITCH && !on ? negative_of(hit.form) : NULL;
+    const char *name = off ? off : hit.record->name;
     oos_serve_note(in, (oos_given_flag){.name = oos_arena_copy(in->arena, oos_view_of(name)),
                                         .value = hit.form->kind == OOS_FLAG_KIND_SWITCH ? NULL : value,
                                         .effect = oos_serve_effect(in, hit, f, value),

@@ -378,7 +378,9 @@ typedef struct oos_flag_form {
                                           i among them a letter alone is a power of 1000 and Ki is 1024 */
     const char *preset;   /* the default as text when it is one word, NULL */
     const char *const *choices;
-    size_t choice_count; /* 0: anything */
+    size_t choice_count;          /* 0: anything */
+    const char *const *negatives; /* "--no-enable-prefix-caching": what switches it off; the one in the engine's help first */
+    size_t negative_count;
 } oos_flag_form;
 
 typedef struct oos_flag_record {
@@ -387,10 +389,9 @@ typedef struct oos_flag_record {
     const char *dest;           /* "max_num_seqs": the keyword of LLM(...) */
     const char *const *aliases; /* other spellings in the newest form, "-tp" */
     size_t alias_count;
-    const char *negative;       /* "--no-enable-prefix-caching", NULL */
     const oos_flag_form *forms; /* oldest first, at least one */
     size_t form_count;
-    bool memory;              /* can move device memory */
+    bool memory;              /* can move device memory; also where nobody has judged it yet */
     oos_view json_keys;       /* as they stand in the table, see oos_flag_key_find() */
     oos_version since, until; /* of the versions dumped; until UINT64_MAX: still there */
 } oos_flag_record;

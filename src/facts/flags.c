@@ -31,7 +31,6 @@ typedef struct draft {
     oos_flag_form form;
     const char *names[NAMES_MAX];
     size_t name_count;
-    const char *negative;
     oos_view kind, item, nargs;
 } draft;
 
@@ -153,8 +152,7 @@ static bool form_field(loader *in, oos_view key, draft *d)
     } else if (oos_view_is(key, "nargs")) {
         d->nargs = string_read(in);
     } else if (oos_view_is(key, "negative")) {
-        oos_view const raw = string_read(in);
-        d->negative = raw.len ? keep(in, raw) : NULL;
+        form->negatives = words_read(in, &form->negative_count);
     } else if (oos_view_is(key, "choices")) {
         form->choices = words_read(in, &form->choice_count);
     } else if (oos_view_is(key, "default")) {
@@ -292,7 +290,7 @@ static void record_read(loader *in, draft *drafts)
         if (oos_view_is(key, "dest")) {
             record.dest = keep(in, string_read(in));
         } else if (oos_view_is(key, "memory")) {
-            record.memory = truth_read(in);
+            record.memory = !is_null(&in->scan) ? truth_read(in) : oos_scan_skip(&in->scan, NULL);
         } else if (oos_view_is(key, "since")) {
             record.since = version_of(in, string_read(in));
         } else if (oos_view_is(key, "until")) {
@@ -332,14 +330,14 @@ static void record_read(loader *in, draft *drafts)
         forms[i] = drafts[i].form;
         for (size_t k = 0; k < drafts[i].name_count; k++)
             spelling_add(in, drafts[i].names[k], false, forms[i].since, until);
-        if (drafts[i].negative) spelling_add(in, drafts[i].negative, true, forms[i].since, until);
+        for (size_t k = 0; k < forms[i].negative_count; k++)
+            spelling_add(in, forms[i].negatives[k], true, forms[i].since, until);
     }
     for (size_t k = 1; k < last->name_count; k++) aliases[k - 1] = last->names[k];
     record.name = drafts[0].names[0];
     record.name_len = strlen(record.name);
     record.aliases = aliases;
     record.alias_count = last->name_count ? last->name_count - 1 : 0;
-    record.negative = last->negative;
     record.forms = forms;
     record.form_count = count;
     oos_assert(in->count < in->capacity && record.form_count > 0);

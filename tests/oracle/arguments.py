@@ -131,7 +131,7 @@ class Grammar:
         wrong = self.chance(0.15)
         if kind in ("bool-optional", "flag"):
             if flag.get("negative") and self.chance(0.4):
-                return [flag["negative"]]
+                return [self.random.choice(flag["negative"])]
             return [name] + (["true"] if wrong else [])
         if flag.get("choices") and kind == "choice":
             return [name, "nonsense" if wrong else str(self.random.choice(flag["choices"]))]

@@ -82,7 +82,7 @@ def flag_words(rng, flag):
     kind, nargs = flag["kind"], flag.get("nargs")
     name = spelt(rng, rng.choice(flag["names"]))
     if kind in ("flag", "bool-optional"):
-        return [spelt(rng, flag["negative"]) if flag.get("negative") and rng.random() < 0.4 else name]
+        return [spelt(rng, rng.choice(flag["negative"])) if flag.get("negative") and rng.random() < 0.4 else name]
     if kind == "bool":
         return [name] + rng.choice([[], ["true"], ["false"]])
     if kind == "list" or nargs in ("+", "*"):

@@ -61,9 +61,10 @@ static void every_spelling_of_the_table_finds_its_own_record(void **state)
         assert_ptr_equal(find(record->name, at).record, record);
         for (size_t k = 0; k < record->alias_count; k++)
             assert_ptr_equal(find(record->aliases[k], at).record, record);
-        if (record->negative) {
-            assert_ptr_equal(find(record->negative, at).record, record);
-            assert_true(find(record->negative, at).negated);
+        const oos_flag_form *last = &record->forms[record->form_count - 1];
+        for (size_t k = 0; k < last->negative_count; k++) {
+            assert_ptr_equal(find(last->negatives[k], at).record, record);
+            assert_true(find(last->negatives[k], at).negated);
         }
     }
 }

@@ -1,0 +1,88 @@
+#!/usr/bin/env python3
+"""What is read of an engine's parser: switches by what they do."""
+import argparse
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import unittest
+
+ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
+TOOLS = os.path.join(ROOT, "tools")
+DATA = os.path.join(ROOT, "data", "engines", "vllm")
+sys.path.insert(0, TOOLS)
+import dump_flags  # noqa: E402
+import merge_flags  # noqa: E402
+
+
+class Hiding(argparse.BooleanOptionalAction):
+    """Takes a twin that no name tells, and leaves `--no-x` out of the help."""
+
+    def __call__(self, parser, namespace, values, option_string=None):
+        setattr(namespace, self.dest, option_string not in ("--no-quick", "--slow"))
+
+
+def parser_of():
+    parser = argparse.ArgumentParser()
+    action = parser.add_argument("--quick", "--slow", action=Hiding)
+    action.option_strings.remove("--no-quick")
+    parser.add_argument("--disable-x", action="store_true")
+    parser.add_argument("--keep", dest="drop", action="store_false")
+    parser.add_argument("--version", action="version", version="1")
+    return parser
+
+
+def options():
+    parser = parser_of()
+    spellings = {}
+    for spelling, action in parser._option_string_actions.items():
+        spellings.setdefault(action.dest, (action, []))[1].append(spelling)
+    return {dest: dump_flags.option_record(parser, action, names, "g", set(), set()) for dest, (action, names) in spellings.items()}
+
+
+def run(tool, *words):
+    subprocess.run([sys.executable, os.path.join(TOOLS, tool), *words], check=True, capture_output=True)
+
+
+def read(path):
+    with open(path, encoding="utf-8") as file:
+        return json.load(file)
+
+
+class Dump(unittest.TestCase):
+    def test_a_switch_is_told_by_what_each_of_its_spellings_stores(self):
+        quick = options()["quick"]
+        self.assertEqual(quick["kind"], "bool-optional")
+        self.assertEqual(quick["names"], ["--quick", "--no-slow"])
+        self.assertEqual(quick["negative"], ["--slow", "--no-quick"])  # the one that help leaves out comes last
+        self.assertEqual(quick["hidden"], ["--no-quick"])
+
+    def test_a_switch_with_one_meaning_has_no_negative(self):
+        found = options()
+        self.assertEqual((found["disable_x"]["kind"], found["disable_x"]["negative"]), ("flag", []))
+        self.assertNotIn("stores", found["disable_x"])
+        self.assertEqual((found["drop"]["kind"], found["drop"]["stores"]), ("flag", False))
+        self.assertEqual(found["version"]["kind"], "help")
+
+    def test_a_flag_that_nobody_judged_moves_memory_for_all_that_is_known(self):
+        dump = {"engine": "vllm", "version": "9.0.0", "options": [
+            {"names": [name], "negative": [], "dest": dest, "kind": "int", "nargs": None, "group": "g"}
+            for name, dest in (("--max-num-seqs", "max_num_seqs"), ("--port", "port"), ("--never-seen", "never_seen"))]}
+        with tempfile.TemporaryDirectory() as folder:
+            with open(os.path.join(folder, "dump.json"), "w", encoding="utf-8") as file:
+                json.dump(dump, file)
+            run("merge_flags.py", os.path.join(folder, "out.json"), os.path.join(DATA, "flags.json"), os.path.join(folder, "dump.json"))
+            found = {flag["names"][0]: flag["memory"] for flag in read(os.path.join(folder, "out.json"))["flags"]}
+        self.assertEqual([found["--max-num-seqs"], found["--port"], found["--never-seen"]], [True, False, None])
+
+    def test_a_table_is_its_own_input(self):
+        with tempfile.TemporaryDirectory() as folder:
+            for engine in ("vllm", "sglang"):
+                path = os.path.join(DATA, "..", engine, "flags.json")
+                run("merge_flags.py", os.path.join(folder, "out.json"), path)
+                self.assertEqual(read(os.path.join(folder, "out.json")), read(path))
+
+
+if __name__ == "__main__":
+    unittest.main()
