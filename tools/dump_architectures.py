@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 """Which release of vLLM knows which architecture: data/engines/vllm/architectures.json from the registries of many releases.
 
-    tools/dump_architectures.py OUT [--table FILE] [--git REPOSITORY] [VERSION=FOLDER...]
+    tools/dump_architectures.py OUT [--git REPOSITORY] [VERSION=FOLDER...]
 
-FILE is an earlier OUT, so that one new release can be added alone. REPOSITORY is a clone of vLLM: its tags v0.8.0 and later are read. FOLDER is an installed `vllm` package. Only names and the releases that
-have them are kept. A release between two that were read has what the older of them has.
+REPOSITORY is a clone of vLLM: its tags v0.8.0 and later are read. FOLDER is an installed `vllm` package. What OUT has of other releases
+stays. Only names and the releases that have them are kept. A release between two that were read has what the older of them has.
 """
 import ast
 import json
@@ -100,7 +100,9 @@ def served_by(python, names):
 
 
 def from_table(path):
-    """({release: names}, served, what is written by hand) of an earlier output."""
+    """({release: names}, served, what is written by hand) of an earlier output, where there is one."""
+    if not os.path.exists(path):
+        return {}, [], {}
     with open(path, encoding="utf-8") as file:
         table = json.load(file)
     found = {version: set() for version in table["versions"]}
@@ -112,13 +114,12 @@ def from_table(path):
 
 
 def main():
-    out, arguments, found, pythons, served, kept = sys.argv[1], sys.argv[2:], {}, [], [], {}
+    out, arguments, pythons = sys.argv[1], sys.argv[2:], []
+    found, served, kept = from_table(out)
     while arguments:
         word = arguments.pop(0)
         if word == "--transformers":
             pythons.append(arguments.pop(0))
-        elif word == "--table":
-            found, served, kept = from_table(arguments.pop(0))
         else:
             given = [word, *([arguments.pop(0)] if word == "--git" else [])]
             for version, release in releases(given):

@@ -5,8 +5,8 @@ themselves, reasoning parsers. Writes data/engines/vllm/arguments.json.
 
     tools/dump_arguments.py OUT [--git REPOSITORY] [VERSION=FOLDER...]
 
-REPOSITORY is a clone of vLLM: its tags v0.8.0 and later are read. FOLDER is an installed `vllm` package. Nothing is imported or
-run; only names and numbers are kept.
+REPOSITORY is a clone of vLLM: its tags v0.8.0 and later are read. FOLDER is an installed `vllm` package. What OUT has of other
+releases stays. Nothing is imported or run; only names and numbers are kept.
 """
 import ast
 import json
@@ -22,6 +22,7 @@ PARTS = ["ModelConfig", "MultiModalConfig", "CacheConfig", "ParallelConfig", "EP
 FLAG_OF = {("SchedulerConfig", "policy"): "scheduling_policy"}
 BACKEND_FILES = ["v1/attention/backends/registry.py", "attention/backends/registry.py", "platforms/interface.py"]
 QUANTISATION = "model_executor/layers/quantization"
+KINDS = ("bounds", "quantization", "backends", "drafts", "reasoning")
 
 
 def number(node):
@@ -231,10 +232,26 @@ def series(read, kind):
     return out
 
 
+def from_table(path):
+    """{release: what was read of it} of an earlier output, where there is one."""
+    if not os.path.exists(path):
+        return {}
+    with open(path, encoding="utf-8") as file:
+        table = json.load(file)
+    found = {version: {kind: {} for kind in KINDS} for version in table["versions"]}
+    for version, facts in found.items():
+        for kind in KINDS:
+            for name, steps in table[kind].items():
+                last = [step for step in steps if key_of(step["since"]) <= key_of(version)][-1:]
+                if last and "gone" not in last[0]:
+                    facts[kind][name] = {key: value for key, value in last[0].items() if key != "since"}
+    return found
+
+
 def main():
     if len(sys.argv) < 3:
         sys.exit(__doc__)
-    found = {}
+    found = from_table(sys.argv[1])
     for version, release in releases(sys.argv[2:]):
         found[version] = {"bounds": bounds(release), "quantization": quantization(release), "backends": backends(release),
                           "drafts": drafts(release), "reasoning": reasoning(release)}
@@ -242,7 +259,7 @@ def main():
     with open(sys.argv[1], "w", encoding="utf-8") as out:
         out.write('{"schema": "oomsight.engine-arguments/1", "engine": "vllm",\n')
         out.write(f'"versions": {json.dumps([version for version, _ in read])},\n"parts": {json.dumps(PARTS)}')
-        for kind in ("bounds", "quantization", "backends", "drafts", "reasoning"):
+        for kind in KINDS:
             lines = [f"{json.dumps(name)}: {json.dumps(steps)}" for name, steps in series(read, kind).items()]
             out.write(f',\n"{kind}": {{\n' + ",\n".join(lines) + "\n}")
             print(f"{kind}: {len(lines)}")

@@ -13,9 +13,12 @@ install() {
     # uv would take a cuda-python from before there was cuda-bindings, whose files lie over those: then FlashInfer does not import.
     echo "cuda-python>=12.8" >"$folder/constraints.txt"
     # SGLang up to 0.5.22 asks for cuda-tile 1.6.0rc5, of which PyPI has the name only.
-    echo "cuda-tile>=1.7" >"$folder/overrides.txt"
+    # vLLM 0.33.0 asks for a certifi that a mirror may not have yet; which one does not matter here.
+    printf '%s\n' "cuda-tile>=1.7" certifi >"$folder/overrides.txt"
     if command -v uv >/dev/null; then set -- uv pip install -q --compile-bytecode --python "$folder/bin/python" -c "$folder/constraints.txt" --overrides "$folder/overrides.txt" "$1"; else set -- "$folder/bin/pip" install -q --no-cache-dir "$1"; fi
     timeout "${OOMSIGHT_VENV_SECONDS:-900}" "$@"
 }
-mkdir -p "$home" && rm -rf "$folder" && python3 -m venv "$folder" && install "$engine==$version" && touch "$folder/.ready" && exit 0
-echo "$engine $version could not be installed into $folder"; rm -rf "$folder"; exit 77
+mkdir -p "$home" && rm -rf "$folder" && python3 -m venv "$folder" && install "$engine==$version" 2>"$folder/said" && touch "$folder/.ready" && exit 0
+# uv and pip wrap their reason over many lines; what stands before it is not it.
+reason=$(sed -n '/╰─▶\|^ERROR\|^error/,$p' "$folder/said" 2>/dev/null | tr -s '\n ' ' ' | cut -c1-400)
+echo "$engine $version could not be installed into $folder: ${reason:-$(tail -n 1 "$folder/said" 2>/dev/null)}"; rm -rf "$folder"; exit 77

@@ -11,7 +11,7 @@ bytes asked for and taken while loading, KV pages, backend. Starts whose key is 
 taken up again. compare plans the same starts and prints what differs, and nodes per layer (the difference of two numbers of layers).
 release does for one release what its page needs: installs it (tools/engine_venv.sh, 20 GB of disk stay free), compares its flags, defaults
 and registry with data/engines/vllm, puts drawn commands to its parser, sweeps for N minutes, compares, and writes the page. Of these starts
-the nodes of a layer were taken into src/engines/vllm/graphs.c; every other figure counts as held back. Exit 0 when done and within the bounds, 1 when not, 2 on wrong usage, 77 without the engine."""
+the nodes of a layer were taken into src/engines/vllm/graphs.c; every other figure counts as held back. Exit 0 when done and within the bounds, 1 when not, 2 on wrong usage; sweep: 77 without the engine."""
 
 import argparse
 import glob
@@ -274,6 +274,11 @@ def told(records, lines, tally):
     return out + (["", "Nodes of a layer, by mode:", "", *nodes_told(records)] if nodes_per_layer(records) else [])
 
 
+def within(tally):
+    """Enough figures of every kind are near; of no start nothing is known."""
+    return bool(tally) and all(near_ >= 0.95 * all_ for near_, all_ in tally.values())
+
+
 def compare(args):
     records = [record for path in args.results for record in scorelib.read_lines(path)]
     lines, tally = beside(args.binary, records, args.models)
@@ -281,7 +286,7 @@ def compare(args):
     if args.page:
         with open(args.page, "w", encoding="utf-8") as file:
             file.write("figure,within_2_percent,starts\n" + "".join(f"{name},{near_},{all_}\n" for name, (near_, all_) in tally.items()))
-    return 0 if all(near_ >= 0.95 * all_ for near_, all_ in tally.values()) else 1
+    return 0 if within(tally) else 1
 
 
 # ---- a release that nobody has looked at ----
@@ -401,14 +406,14 @@ def release(args):
     if args.vllm not in engines.venvs():
         if free < FREE_BYTES + (12 << 30):
             print(f"vLLM {args.vllm} is not installed, and {free >> 30} GB are free: an environment takes about 12, and 20 stay")
-            return engines.SKIP
+            return 1
         if subprocess.run([os.path.join(HERE, "engine_venv.sh"), args.vllm], check=False).returncode:
-            return engines.SKIP
+            return 1
     began, home = time.time(), engines.venvs()[args.vllm]
     before = release_before(args.vllm)
     flags = flags_told(flags_of(home), flags_known(args.vllm), flags_known(before) if before else {})
     arguments = arguments_told(args)
-    code = sweep(args)
+    sweep(args)
     records = [record for record in kept(args.out) if record["key"].startswith(args.vllm + "/")]
     lines, tally = beside(args.binary, records, args.models)
     page = [f"# vLLM {args.vllm}", "", ("The release started on a device that is not there" if records else "Flags of the release, which was not started,") +
@@ -424,7 +429,7 @@ def release(args):
     with open(args.page, "w", encoding="utf-8") as file:
         file.write("\n".join(page) + "\n")
     print(f"{args.page}: {time.time() - began:.0f} s")
-    return code
+    return 0 if within(tally) else 1
 
 
 def main():
@@ -433,7 +438,7 @@ def main():
     parser.add_argument("binary")
     parser.add_argument("results", nargs="*")
     parser.add_argument("--vllm")
-    parser.add_argument("--out", default=os.path.join(ROOT, "tests", "oracle", "sweep.jsonl"))
+    parser.add_argument("--out", help="where starts are kept: tests/oracle/sweep.jsonl; of release: beside its page")
     parser.add_argument("--page")
     parser.add_argument("--gpus", default="h100", type=lambda text: text.split(","))
     parser.add_argument("--layers", default="2,4", type=lambda text: [int(part) for part in text.split(",")])
@@ -445,12 +450,14 @@ def main():
     parser.add_argument("--minutes", type=float, default=60)
     parser.add_argument("--eager", action="store_true")
     args = parser.parse_args()
+    sweeps = os.path.join(ROOT, "tests", "oracle", "sweep.jsonl")
     if args.what == "compare":
-        args.results = args.results or [args.out]
+        args.results = args.results or [args.out or sweeps]
         return compare(args)
     if not args.vllm:
         scorelib.fail("--vllm VERSION is needed")
     args.page = args.page or os.path.join(ROOT, "build", "releases", args.vllm + ".md")
+    args.out = args.out or (sweeps if args.what == "sweep" else os.path.splitext(args.page)[0] + ".jsonl")
     os.makedirs(os.path.dirname(args.page), exist_ok=True)
     return sweep(args) if args.what == "sweep" else release(args)
 

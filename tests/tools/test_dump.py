@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What is read of an engine's parser: switches by what they do."""
+"""What is read of an engine: switches by what they do, and one release beside those that were read before."""
 import argparse
 import json
 import os
@@ -39,6 +39,19 @@ def options():
     for spelling, action in parser._option_string_actions.items():
         spellings.setdefault(action.dest, (action, []))[1].append(spelling)
     return {dest: dump_flags.option_record(parser, action, names, "g", set(), set()) for dest, (action, names) in spellings.items()}
+
+
+def folder_of(home, names, bound):
+    """A package with two of the files that are read."""
+    files = {"model_executor/models/registry.py": "_X_MODELS = {" + ", ".join(f'"{name}": ("m", "C")' for name in names) + "}",
+             "engine/arg_utils.py": "class EngineArgs:\n    block_size: int = 1\n",
+             "config/cache.py": f"class CacheConfig:\n    block_size: int = Field(default=1, ge={bound})\n",
+             "model_executor/layers/quantization/__init__.py": 'QuantizationMethods = Literal["awq"]\n'}
+    for path, text in files.items():
+        os.makedirs(os.path.dirname(os.path.join(home, path)), exist_ok=True)
+        with open(os.path.join(home, path), "w", encoding="utf-8") as file:
+            file.write(text)
+    return home
 
 
 def run(tool, *words):
@@ -82,6 +95,25 @@ class Dump(unittest.TestCase):
                 path = os.path.join(DATA, "..", engine, "flags.json")
                 run("merge_flags.py", os.path.join(folder, "out.json"), path)
                 self.assertEqual(read(os.path.join(folder, "out.json")), read(path))
+
+    def test_another_release_leaves_those_that_were_read_as_they_are(self):
+        with tempfile.TemporaryDirectory() as folder:
+            package = folder_of(os.path.join(folder, "vllm"), ["LlamaForCausalLM", "NeverSeenForCausalLM"], 7)
+            for tool, name, kinds in (("dump_architectures.py", "architectures.json", ()), ("dump_arguments.py", "arguments.json", ("bounds", "backends"))):
+                out, before = os.path.join(folder, name), read(os.path.join(DATA, name))
+                with open(out, "w", encoding="utf-8") as file:
+                    json.dump(before, file)
+                run(tool, out, f"99.0.0={package}")
+                after = read(out)
+                self.assertEqual(after["versions"], before["versions"] + ["99.0.0"])
+                for kind in kinds:
+                    for was, now in ((before[kind][word], after[kind][word]) for word in before[kind]):
+                        self.assertEqual([step for step in now if step["since"] != "99.0.0"], was)
+                if kinds:
+                    self.assertEqual(after["bounds"]["block_size"][-1], {"since": "99.0.0", "part": "CacheConfig", "ge": 7})
+                else:
+                    self.assertEqual(after["architectures"]["NeverSeenForCausalLM"], [["99.0.0", None]])
+                    self.assertEqual(after["architectures"]["LlamaForCausalLM"], before["architectures"]["LlamaForCausalLM"])
 
 
 if __name__ == "__main__":

@@ -77,6 +77,26 @@ class Oracle(unittest.TestCase):
         self.assertIn("-ep", oracle.flags_known("0.30.0"))
         self.assertNotIn("-ep", oracle.flags_known("0.11.0"))
 
+    def test_a_release_that_cannot_be_installed_fails_with_the_reason(self):
+        with tempfile.TemporaryDirectory() as folder:
+            fakes = {"df": "echo; echo / 1 1 99999999", "python3": 'mkdir -p "$3"',  # room enough, and an environment in no time
+                     "uv": "printf '%s\\n' '  x No solution' '  ╰─▶ Because there is no version' '      of vllm==9.9.9, it fails.' >&2; exit 1"}
+            for name, body in fakes.items():
+                with open(os.path.join(folder, name), "w", encoding="utf-8", opener=lambda path, flags: os.open(path, flags, 0o755)) as file:
+                    file.write(f"#!/bin/sh\n{body}\n")
+            env = dict(os.environ, PATH=folder + ":" + os.environ["PATH"], OOMSIGHT_VENVS=os.path.join(folder, "venvs"))
+            script = ("import collections, sys; sys.argv = ['oracle', 'release', 'x', '--vllm', '9.9.9', '--page', sys.argv[1] + '/page.md']; import oracle;"
+                      "oracle.shutil.disk_usage = lambda path: collections.namedtuple('U', 'free')(1 << 40); sys.exit(oracle.main())")
+            done = subprocess.run([sys.executable, "-c", script, folder], cwd=os.path.join(ROOT, "tools"), env=env, capture_output=True, text=True, check=False)
+            self.assertEqual(done.returncode, 1, done.stdout + done.stderr)
+            self.assertIn("Because there is no version of vllm==9.9.9, it fails.", done.stdout)
+            self.assertFalse(os.path.exists(os.path.join(folder, "page.md")))
+
+    def test_no_start_and_a_figure_that_is_off_are_both_out_of_bounds(self):
+        self.assertFalse(oracle.within({}))
+        self.assertFalse(oracle.within({"peak": [6, 6], "retained": [0, 6]}))
+        self.assertTrue(oracle.within({"peak": [6, 6], "retained": [19, 20]}))
+
     def test_the_release_before_is_known(self):
         self.assertEqual(oracle.release_before("0.30.0"), "0.29.0")
         self.assertEqual(oracle.release_before("0.10.0"), "0.9.2")
