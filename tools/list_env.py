@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 """Write the names of every environment variable that a release reads as JSON, from its source and without running it.
 
-    list_env.py OUTPUT ENGINE VERSION SOURCE     SOURCE: the unpacked release
+    list_env.py OUTPUT ENGINE VERSION SOURCE     SOURCE: the unpacked release, or where it is installed
 
 `names` are those of the engine's own table (vLLM: environment_variables of vllm/envs.py; SGLang: class Envs of
 sglang/srt/environ.py). `elsewhere` are quoted in some other file: they may be read without being in the table.
-`logs_unknown` says whether the engine logs a name with its prefix that is not in the table. merge_env.py merges the lists.
+`logs_unknown` says whether the engine logs a name with its prefix that is not in the table. `whole` says whether SOURCE has what a
+package leaves out. merge_env.py merges the lists.
 """
 
 import ast
@@ -63,7 +64,7 @@ def main():
     if not names:
         raise SystemExit(f"list_env: no {TABLES[engine]} in {sys.argv[4]}, or it has another form")
     made = {"engine": engine, "version": sys.argv[3], "names": sorted(names), "elsewhere": sorted(elsewhere - names),
-            "logs_unknown": logged}
+            "logs_unknown": logged, "whole": os.path.exists(os.path.join(sys.argv[4], "pyproject.toml"))}
     with open(sys.argv[1], "w", encoding="utf-8") as out:
         json.dump(made, out, indent=1)
         out.write("\n")

@@ -31,11 +31,11 @@ READINGS = (
 HOST_DEPENDENT = ("VLLM_CPU_OMP_THREADS_BIND", "CUDA_VISIBLE_DEVICES")  # a default read from this machine
 
 
-def read_dump(dump, said):
+def read_dump(dump, typed):
     kept = {}
     for variable in dump["variables"]:
         kept[variable["name"]] = {}
-        if "why" in said.get(variable["name"], ()):
+        if variable["name"] in typed:
             fields = {field: variable.get(field) for field in FIELDS}
             if variable["kind"] == "bool":
                 words = tuple(variable["true_words"]), "word" in variable["false_words"]
@@ -47,13 +47,13 @@ def read_dump(dump, said):
     return {dump["version"]: kept}
 
 
-def read_names(listed, _said):
+def read_names(listed, _typed):
     kept = {name: {} for name in listed["names"]}
     kept.update({name: {"listed": False} for name in listed["elsewhere"]})
     return {listed["version"]: kept}
 
 
-def read_table(table, _said):
+def read_table(table, _typed):
     versions = table["versions"]
     by_version = {version: {} for version in versions}
     for variable in table["variables"]:
@@ -98,6 +98,7 @@ def main():
     if "versions" not in earlier or len({content["engine"] for content in contents}) != 1:
         raise SystemExit(f"merge_env: {sys.argv[2]} is no earlier table, or inputs are of several engines")
     said = {row["name"]: {key: row[key] for key in ("why", "memory") if key in row} for row in earlier["variables"]}
+    typed = {row["name"] for row in earlier["variables"] if "why" in row or "kind" in row}
     by_version, logged = {}, {}
     for content in contents:
         if "unknown_logged_since" in content:
@@ -105,11 +106,16 @@ def main():
         if "logs_unknown" in content:
             logged[content["version"]] = content["logs_unknown"]
         read = read_table if "versions" in content else read_names if "names" in content else read_dump
-        for version, kept in read(content, said).items():
+        for version, kept in read(content, typed).items():
             told = by_version.setdefault(version, {})
             for name, fields in kept.items():  # a list of names adds names and keeps what a dump said of them
                 if name not in told or fields:
                     told[name] = fields
+        if content.get("whole") is False:  # what stands outside the package is taken to be as it was
+            before = max((v for v in by_version if version_key(v) < version_key(content["version"])), key=version_key, default=None)
+            for name, fields in by_version.get(before, {}).items():
+                if fields.get("listed") is False:
+                    by_version[content["version"]].setdefault(name, fields)
     table = merge(by_version, earlier, said, logged)
     with open(sys.argv[1], "w", encoding="utf-8") as out:
         rows = ",\n".join(json.dumps(row, separators=(",", ":"), ensure_ascii=False) for row in table.pop("variables"))

@@ -378,8 +378,9 @@ typedef struct oos_flag_form {
                                           i among them a letter alone is a power of 1000 and Ki is 1024 */
     const char *preset;   /* the default as text when it is one word, NULL */
     const char *const *choices;
-    size_t choice_count;          /* 0: anything */
-    const char *const *negatives; /* "--no-enable-prefix-caching": what switches it off; the one in the engine's help first */
+    size_t choice_count; /* 0: anything */
+    const char *const *
+        negatives; /* "--no-enable-prefix-caching": what switches it off; the one in the engine's help first */
     size_t negative_count;
 } oos_flag_form;
 

@@ -314,10 +314,10 @@ class Bounds(Gate):
         self.change(arguments, '"gt": 0, "le": 1}', '"gt": 0, "le": 2}')  # gpu_memory_utilization
         self.change(arguments, '"watermark": [{"since": "0.24.0"', '"watermark": [{"since": "0.25.0"')
         self.change("data/engines/vllm/flags.json", '"choices":["allgather_reducescatter","deepep_high_throughput",', '"choices":["allgather_reducescatter",')  # of --all2all-backend
-        self.fails(self.check(), "cpu_offload_gb: ge 0 from 0.11.1 to 0.17.1 is in bounds.tsv and not in the data", "cpu_offload_gb: vLLM 0.32.0 --cpu-offload-gb=-",
-                   "gpu_memory_utilization: vLLM 0.32.0 --gpu-memory-utilization=1.001", "watermark: vLLM 0.24.0 --watermark=", "all2all_backend: choice")
+        self.fails(self.check(), "cpu_offload_gb: ge 0 from 0.11.1 to 0.17.1 is in bounds.tsv and not in the data", "cpu_offload_gb: vLLM 0.33.0 --cpu-offload-gb=-",
+                   "gpu_memory_utilization: vLLM 0.33.0 --gpu-memory-utilization=1.001", "watermark: vLLM 0.24.0 --watermark=", "all2all_backend: choice")
         self.put(arguments, was.replace('"watermark": [', '"swap_limit": [{"since": "0.31.0", "part": "CacheConfig", "ge": 1}],\n"watermark": ['))
-        self.fails(self.check(), "swap_limit: ge 1 from 0.31.0 to 0.32.0 is in the data and not in bounds.tsv")
+        self.fails(self.check(), "swap_limit: ge 1 from 0.31.0 to 0.33.0 is in the data and not in bounds.tsv")
 
 
 class Certainty(Gate):

@@ -2,11 +2,11 @@
 """What each attention backend of vLLM refuses, asked of the backends' own classes: validate_configuration() and the constructor of the
 implementation, for every compute capability, KV cache type, head size, block size and feature.
 
-    tests/oracle/backends.py table --sources DIR --out data/engines/vllm/backends.json RELEASE...   DIR/RELEASE/vllm/... is its source, unpacked
-    tests/oracle/backends.py choices --sources DIR --out tests/rules/backends.tsv RELEASE...        which backend the engine chooses, cell by cell
+    tests/oracle/backends.py table RELEASE... --sources DIR --out data/engines/vllm/backends.json   DIR/RELEASE/vllm/... is its source, unpacked
+    tests/oracle/backends.py choices RELEASE... --sources DIR --out tests/rules/backends.tsv        which backend the engine chooses, cell by cell
     ENV/bin/python tests/oracle/backends.py check       the rows of the installed release beside its own classes as they are; 77 without vLLM
 
-The classes are the engine's, whatever they import beside them (PyTorch, Triton, FlashInfer, compiled kernels) is a stand-in, so that one
+Rows of other releases stay in the files. The classes are the engine's, whatever they import beside them (PyTorch, Triton, FlashInfer, compiled kernels) is a stand-in, so that one
 Python without any engine asks every release. What is assumed of the stand-ins: every compiled kernel of the wheel is there; kernels that
 FlashInfer downloads are there for NVFP4 alone. tests/unit/test_backend.c compares plan's choice with the cells."""
 import argparse
@@ -457,9 +457,25 @@ def with_kernels(backends):
                 row["refuses"].append({"kv": words, "reason": FP8_KERNEL, "by": "kernel"})
 
 
-def merged(by_release):
-    """[(backend, since, capabilities, row or None)]: what changes from one release to the next."""
-    rows, before = [], {}
+def release_key(version):
+    return tuple(map(int, version.split(".")))
+
+
+def earlier(path, releases):
+    """Rows of releases before those that are asked now, as a file has them."""
+    if not os.path.exists(path):
+        return []
+    with open(path, encoding="utf-8") as f:
+        rows = [(row.pop("backend"), row.pop("since"), row.pop("capability"), None if row.pop("absent", False) else row) for row in json.load(f)]
+    first = min(map(release_key, releases))
+    if any(release_key(row[1]) > first and row[1] not in releases for row in rows):
+        sys.exit(f"{path} has later releases than {releases[0]}: ask those again too")
+    return [row for row in rows if release_key(row[1]) < first]
+
+
+def merged(rows, by_release):
+    """[(backend, since, capabilities, row or None)]: the rows of releases before, and what changes from one release to the next."""
+    before = {(name, str(capability)): row for name, _, capabilities, row in rows for capability in capabilities}
     for version, backends in by_release:
         with_kernels(backends)
         for name in BACKENDS:
@@ -470,7 +486,7 @@ def merged(by_release):
                     before[(name, capability)] = row
                     changed.setdefault(json.dumps(row), []).append(int(capability))
             rows += [(name, version, capabilities, json.loads(text)) for text, capabilities in changed.items()]
-    return sorted(rows, key=lambda row: (BACKENDS.index(row[0]), tuple(map(int, row[1].split(".")))))
+    return sorted(rows, key=lambda row: (BACKENDS.index(row[0]), release_key(row[1])))
 
 
 # ---- what the engine chooses ---------------------------------------------------------------------------------------------------------
@@ -607,11 +623,15 @@ def main():
     elif options.what == "choose":
         json.dump(list(choices(os.path.join(options.sources, options.releases[0]), options.releases[0])), sys.stdout)
     elif options.what == "table":
-        write_rows(merged(each("ask", options.sources, options.releases)), options.out)
+        write_rows(merged(earlier(options.out, options.releases), each("ask", options.sources, options.releases)), options.out)
     else:
+        kept = []
+        if os.path.exists(options.out):
+            with open(options.out, encoding="utf-8") as f:
+                kept = [line for line in f if line.split("\t", 1)[0] not in options.releases]
+        lines = kept + ["\t".join(line) + "\n" for _, made in each("choose", options.sources, options.releases) for line in made]
         with open(options.out, "w", encoding="utf-8") as f:
-            for _, lines in each("choose", options.sources, options.releases):
-                f.writelines("\t".join(line) + "\n" for line in lines)
+            f.writelines(sorted(lines, key=lambda line: release_key(line.split("\t", 1)[0])))
     return 0
 
 

@@ -96,6 +96,23 @@ class Dump(unittest.TestCase):
                 run("merge_flags.py", os.path.join(folder, "out.json"), path)
                 self.assertEqual(read(os.path.join(folder, "out.json")), read(path))
 
+    def test_a_package_is_not_asked_for_what_stands_outside_of_it(self):
+        table = {"schema": "oomsight.engine-env/1", "engine": "vllm", "prefixes": ["VLLM_"], "versions": ["1.0.0"], "variables": [
+            {"name": "VLLM_BENCH", "owner": "vllm", "listed": False, "since": "1.0.0", "memory": "open"},
+            {"name": "VLLM_WORDS", "owner": "vllm", "kind": "str", "default": "fork", "since": "1.0.0", "memory": "none"}]}
+        dump = {"engine": "vllm", "version": "2.0.0", "variables": [{"name": "VLLM_WORDS", "kind": "str", "default": "fork"}]}
+        names = {"engine": "vllm", "version": "2.0.0", "names": ["VLLM_WORDS"], "elsewhere": [], "logs_unknown": True}
+        with tempfile.TemporaryDirectory() as folder:
+            for whole, kept in ((False, None), (True, "1.0.0")):
+                paths = [os.path.join(folder, name) for name in ("out", "table", "dump", "names")]
+                for path, content in zip(paths[1:], (table, dump, dict(names, whole=whole))):
+                    with open(path, "w", encoding="utf-8") as file:
+                        json.dump(content, file)
+                run("merge_env.py", *paths)
+                rows = {row["name"]: row for row in read(paths[0])["variables"]}
+                self.assertEqual(rows["VLLM_BENCH"].get("until"), kept)
+                self.assertNotIn("changes", rows["VLLM_WORDS"])
+
     def test_another_release_leaves_those_that_were_read_as_they_are(self):
         with tempfile.TemporaryDirectory() as folder:
             package = folder_of(os.path.join(folder, "vllm"), ["LlamaForCausalLM", "NeverSeenForCausalLM"], 7)

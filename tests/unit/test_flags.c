@@ -51,6 +51,25 @@ static void a_flag_is_found_by_every_spelling(void **state)
     assert_null(find("--", newest).record);
 }
 
+static void a_switch_has_every_negative_of_its_release(void **state)
+{
+    (void)state;
+    static const char *const off[] = {"--disable-prefix-caching", "--no-enable-prefix-caching",
+                                      "--no_enable_prefix_caching"};
+    oos_version const later = OOS_VERSION(0, 33, 0);
+    for (size_t i = 0; i < sizeof off / sizeof *off; i++) {
+        oos_flag_hit const hit = find(off[i], later);
+        assert_non_null(hit.record);
+        assert_string_equal(hit.record->dest, "enable_prefix_caching");
+        assert_true(hit.here && hit.negated);
+        assert_int_equal(find(off[i], newest).here, i > 0);
+    }
+    /* a name that was a flag of its own until 0.16 */
+    assert_string_equal(find("--disable-log-requests", later).record->dest, "enable_log_requests");
+    assert_true(find("--disable-log-requests", later).negated);
+    assert_false(find("--disable-log-requests", newest).here);
+}
+
 static void every_spelling_of_the_table_finds_its_own_record(void **state)
 {
     (void)state;
@@ -283,6 +302,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_flag_is_found_by_every_spelling),
         cmocka_unit_test(every_spelling_of_the_table_finds_its_own_record),
+        cmocka_unit_test(a_switch_has_every_negative_of_its_release),
         cmocka_unit_test(the_no_form_is_the_same_flag_negated),
         cmocka_unit_test(a_flag_of_another_version_is_found_and_said_so),
         cmocka_unit_test(a_flag_is_read_in_the_form_of_its_version),

@@ -538,7 +538,7 @@ static void a_probability_is_that_of_measured_starts(void **state)
     (void)state;
     assert_true(oos_plan_probability(0) == 0.07 && oos_plan_probability(1) == 0.92);
     assert_true(oos_plan_probability(0.5) > 0.45 && oos_plan_probability(0.5) < 0.55);
-    const char *releases[] = {"0.19.1", "0.33.0"};
+    const char *releases[] = {"0.19.1", "0.99.0"};
     for (size_t i = 0; i < 2; i++) {
         start s = PLAN(LLAMA, releases[i], "h100", 0, "--max-model-len", "8192");
         assert_int_equal(s.plan->answer.verdict, i ? OOMSIGHT_VERDICT_TIGHT : OOMSIGHT_VERDICT_FITS);
