@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """The table tests/rules/ENGINE.tsv, rule by release, made from the engines' sources and not from data/engines/ENGINE/rules.json.
 
-    rule_table.py ENGINE --sources DIR [--write]    DIR/RELEASE/... is the source of that release, unpacked: the tag, or PyPI's source package
+    rule_table.py ENGINE --sources DIR [--write]    DIR/RELEASE/... is the source of that release, unpacked: the tag, or PyPI's package. Of a
+                                                    release that is not there the table keeps what was seen
     rule_table.py --check                           every row of the tables has its source, or says that it has none
 
 tests/rules/ENGINE.probes.tsv says where each rule is to be seen: rule, value, files of the release (from the package's folder), a regular
@@ -91,8 +92,19 @@ def within(text, at):
     return found[-1] if found else "module"
 
 
+def seen_before(engine, versions):
+    """{(rule, release): (value, source)} of the table as it is."""
+    seen = {}
+    with open(os.path.join(ROOT, "tests/rules", engine + ".tsv"), encoding="utf-8") as f:
+        for rule, first, last, value, source in (line.rstrip("\n").split("\t") for line in f):
+            if source != "unverified" and first in versions and last in versions:
+                seen.update({(rule, v): (number(value), source) for v in versions[versions.index(first):versions.index(last) + 1]})
+    return seen
+
+
 def table(engine, folder):
     versions, rules = book(engine)
+    before = seen_before(engine, versions)
     lines = probes(engine)
     for rule in lines:
         if rule not in rules:
@@ -103,8 +115,9 @@ def table(engine, folder):
         last = None
         for version in versions:
             said = value_of(steps, version)
-            seen = sources[version].see(lines[rule]) if rule in lines and sources[version].there else None
-            if seen and seen[0] != said:
+            there = rule in lines and sources[version].there
+            seen = sources[version].see(lines[rule]) if there else before.get((rule, version))
+            if seen and number(seen[0]) != number(said):
                 differ.append((rule, version, said, seen))
             value, source = seen if seen else (said, "unverified")
             if last and last[3] == value and (last[4] == "unverified") == (source == "unverified"):

@@ -165,11 +165,22 @@ static uint64_t context_of(const oos_setup *setup)
     return none ? 0 : oos_min(wish, setup->rules->mla_context_tokens);
 }
 
+/* The newer runner's profile run from 0.33 on: a copy of the logits in fp32; FlashInfer has two more, masked and as probabilities
+ * (top_k_top_p_sampling_from_logits), and does not run below 7.5 or on 16 multiprocessors. */
+static uint64_t profiled_bytes(const oos_setup *setup)
+{
+    if (!setup->v2_runner || !setup->rules->v2_profiles_sampler) return 0;
+    bool const small = setup->device.sms && setup->device.sms <= 16;
+    bool const flash = oos_flag_or(setup->env->flashinfer_sampler, true);
+    return flash && setup->device.capability >= 75 && !small ? 12 : 4;
+}
+
 /* topk_topp_triton.py, from 0.17: a row of the vocabulary in fp32 for every program, as many as multiprocessors. The
- * newer runner's dummy request asks for neither top-k nor top-p. */
+ * newer runner's dummy request asks for neither top-k nor top-p before 0.33. */
 static uint64_t topk_rows(const oos_setup *setup, uint64_t requests)
 {
-    if (setup->v2_runner || !setup->rules->topk_triton_buffer || requests < 8) return 0;
+    bool const asked = setup->v2_runner ? profiled_bytes(setup) == 4 : requests >= 8;
+    if (!setup->rules->topk_triton_buffer || !asked) return 0;
     uint64_t const units = setup->device.sms ? setup->device.sms : 100;
     uint64_t rows = 1;
     while (rows < oos_min(units, requests)) rows *= 2;
@@ -189,6 +200,7 @@ static oos_forward_sampler sampler_of(const oos_setup *setup, uint64_t tokens, u
         .open = oos_activation_sampler_open(setup),
         .few_apart = rules->sampler != SAMPLER_IN_PLACE,
         .rejection_bytes = setup->speculative_tokens ? rules->rejection_logit_bytes : 0,
+        .profiled_bytes = profiled_bytes(setup),
         .warm_rows = warms ? oos_mul(warm, query) : 0,
         .warm_copies = rules->v2_warmup_clones_logits ? 2 : 1,
         .chunk_bytes = setup->speculative_tokens ? rules->v2_rejection_chunk_bytes : 0,
@@ -268,6 +280,7 @@ static oos_forward step_of(const oos_setup *setup, const oos_backend_choice *bac
                                     .open = oos_activation_compile_open(setup),
                                     .copies = cold_copies(setup),
                                     .copies_most = setup->rules->cold_embeddings},
+                        .cublas_early = setup->rules->cublas_before_snapshot,
                         .communicators = communicators_of(setup),
                         .communicators_early = setup->rules->nccl_before_snapshot,
                         .serving_workspace = captured ? 0 : backend->workspace_bytes};

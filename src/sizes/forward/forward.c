@@ -56,7 +56,7 @@ static void peaks_of(const oos_forward *step, oos_layer_peak layers, oos_activat
         sampler = oos_add(hidden, oos_forward_sampling(step, &sampler_low));
         sampler_low = oos_add(hidden, sampler_low);
     }
-    uint64_t const cublas = oos_forward_cublas(step);
+    uint64_t const cublas = step->cublas_early ? 0 : oos_forward_cublas(step);
     uint64_t const buffer = step->last ? oos_mul(oos_mul(step->sampler.kept_rows, step->model->vocab), 4) : 0;
     uint64_t const retained = oos_add(oos_add(layers.workspace, cublas), buffer);
 
@@ -141,11 +141,14 @@ static oos_amount between(uint64_t bytes, uint64_t low, uint64_t high, const cha
     return oos_amount_guess(bytes, oos_min(low, bytes), oos_max(high, bytes), how);
 }
 
-/* Driver, context and the modules loaded at start. */
-static oos_amount context_of(const oos_driver *driver)
+/* Driver, context and the modules loaded at start; cuBLAS with them, where it is asked before the engine looks. */
+static oos_amount context_of(const oos_forward *step, const oos_driver *driver)
 {
-    return between(driver->context_bytes, driver->context_low, driver->context_high,
-                   "CUDA context of this device");
+    uint64_t const cublas = step->cublas_early ? oos_forward_cublas(step) : 0;
+    return between(oos_add(driver->context_bytes, cublas), oos_add(driver->context_low, cublas),
+                   oos_add(driver->context_high, cublas),
+                   cublas ? "CUDA context of this device, and the workspace of cuBLAS"
+                          : "CUDA context of this device");
 }
 
 /* Communicators and the custom all-reduce buffers. NCCL keeps buffers for each channel, two to four of them over PCIe, up to 32 over NVLink.
@@ -225,7 +228,7 @@ void oos_forward_outside(const oos_forward *step, oos_outside *ret_outside)
     oos_driver const driver = oos_device_driver(step->device, step->torch_minor);
     oos_constant const serving = FITTED(serving_growth);
     *ret_outside = (oos_outside){
-        .context = context_of(&driver),
+        .context = context_of(step, &driver),
         .nccl = nccl_of(step, &driver),
         .profile_growth = growth_of(step, &driver),
         .runtime_growth = between(oos_add(step->serving_workspace, serving.value), 0,

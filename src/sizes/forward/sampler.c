@@ -34,6 +34,7 @@ uint64_t oos_forward_sampling(const oos_forward *step, uint64_t *ret_low)
         uint64_t const gather = step->tp > 1 ? oos_add(bytes, parts) : bytes;
         /* later, when only the result is left: a copy in fp32; since 0.28 only when a request asks for something */
         if (step->sampler.widens) bytes = oos_add(bytes, oos_mul(logits, 4));
+        bytes = oos_add(bytes, oos_mul(logits, step->sampler.profiled_bytes));
         *ret_low = oos_max(bytes, gather);
         return *ret_low;
     }

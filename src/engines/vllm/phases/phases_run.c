@@ -84,10 +84,12 @@ static oomsight_status sampler_warmup(oos_arena *arena, oos_plan *plan, const oo
     if (newer && vllm_of(plan)->activation.warmup.bytes == 0) return OOMSIGHT_OK;
     oos_moment *moment = oos_moment_open_as(arena, plan, OOS_PHASE_SAMPLER_WARMUP, rows);
     oos_moment_hold(moment, OOS_OWNER_CUDA_GRAPHS, graphs_left(plan));
-    /* the newer runner's profile run has not seen this */
-    oos_moment_hold(moment, OOS_OWNER_SAMPLER,
-                    newer ? vllm_of(plan)->activation.warmup
-                          : settled(plan, vllm_of(plan)->activation.sampler));
+    /* the newer runner's profile run has not seen this before 0.33, and later no rows of draft tokens */
+    const oos_activation *activation = &vllm_of(plan)->activation;
+    bool const seen = !newer || (vllm_setup(plan)->rules->v2_profiles_sampler &&
+                                 activation->warmup.bytes <= activation->sampler.bytes);
+    oos_amount const sampler = newer ? activation->warmup : activation->sampler;
+    oos_moment_hold(moment, OOS_OWNER_SAMPLER, seen ? settled(plan, sampler) : sampler);
     return oos_moment_close(moment, limit(plan), reterr);
 }
 
