@@ -49,9 +49,10 @@ typedef enum oos_expert_kernel {
 
 /* One workspace for kernels that run one after another; as large as the largest that asked, and kept. */
 typedef struct oos_workspace {
-    uint64_t built;   /* asked for while the layers are built: part of what loading took */
-    uint64_t indexer; /* asked for by the indexer of sparse attention in the step */
-    uint64_t logits;  /* the indexer's logits, there for a moment of it */
+    uint64_t built; /* asked for while the layers are built: part of what loading took */
+    uint64_t
+        indexer; /* asked for in the step: by the indexer of sparse attention, or for states that are kept in passing */
+    uint64_t logits; /* the indexer's logits, there for a moment of it */
 } oos_workspace;
 
 /* How tokens are drawn behind the last layer. */

@@ -1,4 +1,5 @@
-/* Who asks for workspace beside the experts (their share is in activation_experts.c): sparse attention. */
+/* Who asks for workspace beside the experts (their share is in activation_experts.c): sparse attention, gated delta nets. */
+#include "engines/vllm/kv/kv.h"
 #include "engines/vllm/vllm.h"
 
 static const oos_attention *sparse_attention(const oos_model *model)
@@ -32,10 +33,24 @@ static uint64_t flashmla_bytes(const oos_setup *setup, const oos_backend_choice 
     return oos_add(queries, context);
 }
 
+/* In fp32 as many states as a batch has block boundaries (qwen_gdn_linear_attn.py _checkpoint_buffer_spec). */
+static uint64_t checkpoint_bytes(const oos_setup *setup)
+{
+    if (!oos_setup_delta_checkpoints(setup)) return 0;
+    uint64_t const states = oos_cdiv(setup->max_num_batched_tokens, oos_max(1, oos_kv_block_tokens(setup)));
+    for (size_t i = 0; i < setup->model->attention_count; i++) {
+        const oos_attention *a = &setup->model->attentions[i];
+        if (a->mixer == OOS_MIXER_GDN)
+            return oos_mul(oos_mul(states, a->value_heads / setup->tp),
+                           oos_mul(oos_mul(a->value_dim_state, a->key_dim), 4));
+    }
+    return 0;
+}
+
 oos_workspace oos_workspace_of(const oos_setup *setup, const oos_backend_choice *backend)
 {
     const oos_attention *attention = sparse_attention(setup->model);
-    if (!attention) return (oos_workspace){0};
+    if (!attention) return (oos_workspace){.indexer = checkpoint_bytes(setup)};
     return (oos_workspace){.built = flashmla_bytes(setup, backend, attention),
                            .indexer = indexer_bytes(setup, attention),
                            .logits = setup->rules->indexer_logits_mib * OOS_MIB};

@@ -93,6 +93,9 @@ typedef struct oos_kv_layers {
 } oos_kv_layers;
 
 /* From the model and the configuration. */
+/* cache_config.block_size after every adjustment, which the layers' pages have too. */
+uint64_t oos_kv_block_tokens(const oos_setup *setup);
+
 oomsight_status oos_kv_layers_of(oos_arena *arena, const oos_setup *setup, oos_kv_layers *ret_layers,
                                  oomsight_error *reterr);
 

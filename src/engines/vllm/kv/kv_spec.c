@@ -226,7 +226,8 @@ static void align_hybrid(const oos_setup *setup, blocks *b)
     uint64_t const per_token = token_bytes(setup, a, b->main.kv_dtype, setup->tp);
     if (state == 0 || per_token == 0) return;
 
-    uint64_t const step = hybrid_step(setup, a, b);
+    uint64_t step = hybrid_step(setup, a, b);
+    if (oos_setup_delta_checkpoints(setup)) step = lcm(step, 64); /* FLASHINFER_GDN_CHECKPOINT_ALIGNMENT */
     bool const old_caching = setup->rules->state_pages == 1 && setup->prefix_caching;
     bool const by_chunk = setup->mamba_mode == OOS_MAMBA_ALL || old_caching;
     uint64_t block = oos_mul(step, oos_cdiv(state, oos_mul(step, per_token)));
@@ -247,6 +248,7 @@ static void align_hybrid(const oos_setup *setup, blocks *b)
 static uint64_t checkpoint_blocks(const oos_setup *setup, oos_mixer mixer)
 {
     if (mixer == OOS_MIXER_MAMBA2) return setup->rules->mamba2_checkpoint_blocks;
+    if (mixer == OOS_MIXER_GDN) return oos_setup_delta_checkpoints(setup);
     return mixer == OOS_MIXER_KDA && oos_setup_says(setup, "kda_checkpoint")
                ? setup->rules->kda_checkpoint_blocks
                : 0;
@@ -391,6 +393,19 @@ static oomsight_status add_drafter(const oos_setup *setup, const blocks *b, uint
                        setup->draft_tp, last, counts, order, layers, reterr);
 }
 
+static blocks blocks_of(const oos_setup *setup)
+{
+    blocks b = {.tokens = default_block()};
+    backend_blocks(setup, &b);
+    align_hybrid(setup, &b);
+    return b;
+}
+
+uint64_t oos_kv_block_tokens(const oos_setup *setup)
+{
+    return blocks_of(setup).tokens;
+}
+
 oomsight_status oos_kv_layers_of(oos_arena *arena, const oos_setup *setup, oos_kv_layers *ret_layers,
                                  oomsight_error *reterr)
 {
@@ -401,9 +416,7 @@ oomsight_status oos_kv_layers_of(oos_arena *arena, const oos_setup *setup, oos_k
     layers.stage_layers = OOS_NEW_ARRAY(arena, uint32_t, setup->pp * OOS_KV_SPECS_MAX);
     if (!counts || !layers.stage_layers) return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for KV layers");
 
-    blocks b = {.tokens = default_block()};
-    backend_blocks(setup, &b);
-    align_hybrid(setup, &b);
+    blocks const b = blocks_of(setup);
     layers.block_tokens = b.tokens;
     for (uint64_t stage = 0; stage < setup->pp; stage++) {
         uint64_t first;

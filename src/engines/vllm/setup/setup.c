@@ -196,6 +196,21 @@ static bool is_given_as(const oos_serve *serve, const char *flag, const char *wo
     return given && given->value && strcmp(given->value, word) == 0;
 }
 
+/* _resolve_gdn_prefill_backend(): FlashInfer's kernel, by itself or when asked for */
+bool oos_setup_delta_checkpoints(const oos_setup *setup)
+{
+    if (!setup->rules->gdn_checkpoints || setup->mamba_mode != OOS_MAMBA_ALIGN) return false;
+    const oos_given_flag *asked = oos_serve_given(setup->serve, "--gdn-prefill-backend");
+    if (asked && asked->value && strcmp(asked->value, "flashinfer") != 0) return false;
+    unsigned const capability = setup->device.capability, family = capability / 10;
+    for (size_t i = 0; i < setup->model->attention_count; i++) {
+        const oos_attention *a = &setup->model->attentions[i];
+        if (a->mixer != OOS_MIXER_GDN) continue;
+        return capability == 90 || ((family == 10 || family == 12) && a->key_dim == 128);
+    }
+    return false;
+}
+
 uint64_t oos_setup_ranks_here(const oos_serve *serve, uint64_t world, uint64_t dp, bool *ret_placed)
 {
     uint64_t const nodes = oos_max(1, oos_u64_or(number_of(serve, "--nnodes"), 1)),

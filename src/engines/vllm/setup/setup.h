@@ -118,6 +118,9 @@ bool oos_setup_unstable_in_float16(const oos_setup *setup);
 /* What the engine does for the model's architecture alone, by the words of architectures.json; 0: as for all others. */
 uint64_t oos_setup_says(const oos_setup *setup, const char *word);
 
+/* Whether a prefill of gated delta nets leaves states at block boundaries in passing, each of which needs a page. */
+bool oos_setup_delta_checkpoints(const oos_setup *setup);
+
 /* The longest length the engine takes from the model's config, by version. */
 uint64_t oos_setup_derived_length(const oos_setup *setup);
 
