@@ -339,6 +339,7 @@ typedef struct oos_speculative {
     const char *model;  /* draft model path or id, NULL */
     oos_u64 tokens;     /* num_speculative_tokens */
     oos_u64 draft_tensor_parallel_size;
+    oos_u64 max_model_len;      /* of the draft model */
     bool tokens_wrong;          /* a number of tokens that is not above 0 */
     bool method_wrong;          /* a method that the release does not have */
     const char *unexpected_key; /* one that the release stops at, NULL */

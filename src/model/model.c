@@ -281,6 +281,15 @@ static uint64_t stated_length(oos_arch *a)
     return 2048;
 }
 
+/* vLLM config/speculative.py _CACHE_ONLY_ROPE_TYPES */
+static bool rope_only_sizes(const char *type)
+{
+    static const char *const types[] = {"default", "linear", "llama3", "mrope", "ntk", "proportional"};
+    for (size_t i = 0; i < sizeof types / sizeof *types; i++)
+        if (strcmp(type, types[i]) == 0) return true;
+    return false;
+}
+
 static void longest_length(oos_arch *a)
 {
     oos_model *m = a->model;
@@ -291,9 +300,10 @@ static void longest_length(oos_arch *a)
         m->max_position_assumed = true;
         oos_arch_note(a, "no maximum length in the config: the engine assumes %d", 2048);
     }
+    const json_t *rope = oos_rope_config(a);
+    m->rope_fixed = rope && !rope_only_sizes(oos_rope_type(rope));
     /* Gemma 3 states its length with the scaling already in it. */
     if (m->model_type && strstr(m->model_type, "gemma3")) return;
-    const json_t *rope = oos_rope_config(a);
     if (rope) length_with_rope(a, rope);
 }
 

@@ -211,6 +211,7 @@ typedef struct oos_model {
     uint64_t
         max_position_yarn; /* with YaRN, what it derived before 0.30: original length x factor; 0: as above */
     bool max_position_assumed; /* the config states none: any length is taken */
+    bool rope_fixed;           /* its rotary angles depend on that length: a longer table is another model */
     uint64_t
         stated_length; /* the first length that the text part states, times a rope factor that names no original length */
     uint64_t max_position_default; /* LongRoPE: the shorter default when no length is given; 0: as above */

@@ -275,6 +275,7 @@ static oomsight_status speculative_read(oos_serve_reader *in, const json_t *valu
     if (oos_json_u64(value, "draft_tensor_parallel_size", &number) ||
         oos_json_u64(value, "tensor_parallel_size", &number))
         s->draft_tensor_parallel_size = oos_u64_of(number);
+    if (oos_json_u64(value, "max_model_len", &number)) s->max_model_len = oos_u64_of(number);
     speculative_check(in, value);
     return OOMSIGHT_OK;
 }

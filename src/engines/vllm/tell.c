@@ -101,7 +101,7 @@ static oomsight_status notes_tell(oos_arena *arena, oos_plan *plan, oomsight_err
 {
     const oos_setup *setup = vllm_setup(plan);
     const oos_backend_choice *backend = &vllm_of(plan)->backend;
-    const char **notes = OOS_NEW_ARRAY(arena, const char *, 2);
+    const char **notes = OOS_NEW_ARRAY(arena, const char *, 3);
     if (!notes) return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for the notes");
     size_t count = 0;
     if (backend->reason && !backend->forced && !backend->refused)
@@ -109,7 +109,10 @@ static oomsight_status notes_tell(oos_arena *arena, oos_plan *plan, oomsight_err
     if (setup->serve->cpu_offload_gb.known && oos_setup_offload_ignored(setup))
         notes[count++] =
             "--cpu-offload-gb: without effect here: the V2 model runner of this release has no offloader";
-    oos_assert(count <= 2);
+    if (setup->length_of_draft)
+        notes[count++] = oos_arena_format(arena, "max_model_len is lowered to %llu, that of the draft model",
+                                          (unsigned long long)setup->max_model_len);
+    oos_assert(count <= 3);
     plan->told.resolved = notes;
     plan->told.resolved_count = count;
     return OOMSIGHT_OK;

@@ -162,22 +162,41 @@ static bool resolve_v2_runner(const oos_setup *setup)
     }
 }
 
-uint64_t oos_setup_derived_length(const oos_setup *setup)
+static uint64_t derived_length(const oos_setup *setup, const oos_model *model)
 {
-    const oos_model *model = setup->model;
     if (setup->rules->yarn_length_scaled && model->max_position_yarn) return model->max_position_yarn;
     return model->max_position ? model->max_position : 2048;
 }
 
+uint64_t oos_setup_derived_length(const oos_setup *setup)
+{
+    return derived_length(setup, setup->model);
+}
+
 /* LongRoPE models are not as long as they could be unless they are asked. */
+static uint64_t usual_length(const oos_setup *setup, const oos_model *model)
+{
+    return setup->rules->longrope_default && model->max_position_default ? model->max_position_default
+                                                                         : derived_length(setup, model);
+}
+
 static void resolve_lengths(oos_setup *setup)
 {
-    uint64_t const longest = setup->rules->longrope_default && setup->model->max_position_default
-                                 ? setup->model->max_position_default
-                                 : oos_setup_derived_length(setup);
+    uint64_t const longest = usual_length(setup, setup->model);
     setup->auto_model_len = setup->serve->max_model_len_auto;
     setup->max_model_len = oos_u64_or(setup->serve->max_model_len, longest);
     if (setup->max_model_len == 0) setup->max_model_len = longest;
+}
+
+/* VllmConfig._limit_max_model_len_to_draft(), after the batch has got its defaults. The table of other drafts is made longer. */
+static void limit_to_draft(oos_setup *setup)
+{
+    if (!setup->rules->length_of_draft || !setup->v2_runner || !setup->draft) return;
+    if (strcmp(speculative_method(setup), "draft_model") != 0 && !setup->draft->rope_fixed) return;
+    uint64_t const own =
+        oos_u64_or(setup->serve->speculative.max_model_len, usual_length(setup, setup->draft));
+    setup->length_of_draft = own < setup->max_model_len;
+    if (setup->length_of_draft) setup->max_model_len = oos_max(1, own);
 }
 
 static oos_u64 number_of(const oos_serve *serve, const char *flag)
@@ -267,6 +286,7 @@ oomsight_status oos_setup_resolve(oos_arena *arena, const oos_model *model, cons
     setup->multimodal =
         model->multimodal && !oos_flag_or(serve->language_model_only, false) && !serve->mm_all_zero;
     oos_setup_batch_limits(setup);
+    limit_to_draft(setup);
     setup->async_scheduling = oos_flag_or(serve->async_scheduling, rules->async_scheduling_default);
     uint64_t batches = setup->pp;
     if (setup->async_scheduling && setup->v2_runner)

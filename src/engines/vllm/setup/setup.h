@@ -72,6 +72,7 @@ typedef struct oos_setup {
     const char *kv_dtype_word; /* as the engine names it: "auto", "fp8_e5m2" */
     oos_dtype mamba_conv_dtype, mamba_ssm_dtype;
     oos_mamba_mode mamba_mode;
+    bool length_of_draft;           /* max_model_len is that of the draft model, which is shorter */
     uint64_t mamba_block, draft_tp; /* tokens between states that are kept; ranks of the draft model */
     const char *attention_backend;  /* asked for by flag or variable; NULL: neither */
     uint64_t max_model_len, max_num_seqs, max_num_batched_tokens, max_in_flight_tokens;
