@@ -33,6 +33,15 @@ static uint64_t flashinfer(const oos_backend_question *q)
     return bytes;
 }
 
+enum { MAX_3D_QUERY_LEN = 8 };
+
+/* Tokens of a request that is verified, where they are worked on like single ones (MAX_3D_QUERY_LEN; not with a cache in int4). */
+static uint64_t verified_tokens(const oos_setup *setup)
+{
+    if (setup->rules->triton_segments < 3 || setup->kv_dtype == OOS_KV_INT4_PER_TOKEN_HEAD) return 1;
+    return oos_min(oos_add(1, setup->speculative_tokens), MAX_3D_QUERY_LEN);
+}
+
 /* triton_attn.py since 0.13: partial softmax of the batches that are too small to fill the device. */
 static uint64_t triton(const oos_backend_question *q)
 {
@@ -47,15 +56,17 @@ static uint64_t triton(const oos_backend_question *q)
         uint64_t const best = tokens > wanted ? tokens - wanted : wanted - tokens;
         if (i == 0 || off < best) tokens = size;
     }
-    uint64_t segments = 16;
+    if (setup->rules->triton_segments >= 3) tokens = oos_min(tokens, setup->max_num_seqs);
+    uint64_t const query = verified_tokens(setup);
+    uint64_t segments = 16, rows = oos_mul(tokens, query);
     if (setup->device.capability == 120 && setup->rules->triton_segments >= 2) {
         uint64_t const few = oos_sub(setup->device.sms, 1) / (16 * local_kv_heads(q));
         if (few > 0) {
             segments = 64;
-            tokens = oos_max(oos_min(few, tokens), oos_cdiv(tokens, 4));
+            rows = oos_max(oos_mul(oos_min(few, tokens), query), oos_cdiv(rows, 4));
         }
     }
-    return oos_mul(oos_mul(tokens, local_heads(q)), oos_mul(segments, (pow2_up(q->head) + 2) * 4));
+    return oos_mul(oos_mul(rows, local_heads(q)), oos_mul(segments, (pow2_up(q->head) + 2) * 4));
 }
 
 /* flex_attention.py since 0.20: block lists that keep their address under graphs. */
