@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """What each release of vLLM says of its own arguments, read out of its source: bounds of numbers, quantisation methods with the
 least capability and the types they take, names of attention backends, models that can draft for
-themselves, reasoning parsers. Writes data/engines/vllm/arguments.json.
+themselves, reasoning parsers, types of the KV cache. Writes data/engines/vllm/arguments.json.
 
     tools/dump_arguments.py OUT [--git REPOSITORY] [VERSION=FOLDER...]
 
@@ -22,7 +22,7 @@ PARTS = ["ModelConfig", "MultiModalConfig", "CacheConfig", "ParallelConfig", "EP
 FLAG_OF = {("SchedulerConfig", "policy"): "scheduling_policy"}
 BACKEND_FILES = ["v1/attention/backends/registry.py", "attention/backends/registry.py", "platforms/interface.py"]
 QUANTISATION = "model_executor/layers/quantization"
-KINDS = ("bounds", "quantization", "backends", "drafts", "reasoning")
+KINDS = ("bounds", "quantization", "backends", "drafts", "reasoning", "cache_types")
 
 
 def number(node):
@@ -218,6 +218,16 @@ def reasoning(release):
     return {}
 
 
+def cache_types(release):
+    """Types of the KV cache, of releases whose configuration looks for them; before, the parser has a list of choices."""
+    if "_validate_cache_dtype" not in (release.read("config/cache.py") or "") or "is_known_kv_cache_dtype" not in release.read("config/cache.py"):
+        return {}
+    for node in release.tree("config/cache.py").body:
+        if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name) and node.targets[0].id == "CacheDType":
+            return {name: {} for name in strings_of(node.value)}
+    return {}
+
+
 def series(read, kind):
     """{name: [{"since": version, ...}]}: a step where something changed, {"since": version, "gone": true} where it went."""
     out = {}
@@ -241,7 +251,7 @@ def from_table(path):
     found = {version: {kind: {} for kind in KINDS} for version in table["versions"]}
     for version, facts in found.items():
         for kind in KINDS:
-            for name, steps in table[kind].items():
+            for name, steps in table.get(kind, {}).items():
                 last = [step for step in steps if key_of(step["since"]) <= key_of(version)][-1:]
                 if last and "gone" not in last[0]:
                     facts[kind][name] = {key: value for key, value in last[0].items() if key != "since"}
@@ -254,7 +264,7 @@ def main():
     found = from_table(sys.argv[1])
     for version, release in releases(sys.argv[2:]):
         found[version] = {"bounds": bounds(release), "quantization": quantization(release), "backends": backends(release),
-                          "drafts": drafts(release), "reasoning": reasoning(release)}
+                          "drafts": drafts(release), "reasoning": reasoning(release), "cache_types": cache_types(release)}
     read = sorted(found.items(), key=lambda item: key_of(item[0]))
     with open(sys.argv[1], "w", encoding="utf-8") as out:
         out.write('{"schema": "oomsight.engine-arguments/1", "engine": "vllm",\n')

@@ -44,7 +44,7 @@ typedef struct sayings {
 } sayings;
 
 struct oos_argument_facts {
-    table architectures, bounds, methods, backends, drafts, reasoning;
+    table architectures, bounds, methods, backends, drafts, reasoning, cache_types;
     const oos_version *versions; /* whose registry was read */
     size_t version_count;
     oos_view
@@ -288,6 +288,8 @@ static void member_read(loader *in, oos_view key, oos_argument_facts *facts)
         steps_read(in, &facts->drafts);
     else if (oos_view_is(key, "reasoning"))
         steps_read(in, &facts->reasoning);
+    else if (oos_view_is(key, "cache_types"))
+        steps_read(in, &facts->cache_types);
     else
         oos_scan_skip(&in->scan, NULL);
 }
@@ -488,11 +490,21 @@ bool oos_drafts_for_itself(const oos_argument_facts *facts, const char *type, co
            (architecture && step_at(&facts->drafts, oos_view_of(architecture), version));
 }
 
+/* Where the configuration of the release looks for such a name at all. */
+static bool name_known(const oos_argument_facts *facts, const table *t, const char *name, oos_version version)
+{
+    if (!oos_arguments_reach(facts, version) || step_at(t, oos_view_of(name), version)) return true;
+    for (size_t i = 0; i < t->count; i++)
+        if (step_at(t, t->list[i].name, version)) return false;
+    return true;
+}
+
 bool oos_reasoning_parser_known(const oos_argument_facts *facts, const char *name, oos_version version)
 {
-    if (!oos_arguments_reach(facts, version) || step_at(&facts->reasoning, oos_view_of(name), version))
-        return true;
-    for (size_t i = 0; i < facts->reasoning.count; i++)
-        if (step_at(&facts->reasoning, facts->reasoning.list[i].name, version)) return false;
-    return true; /* its configuration does not look */
+    return name_known(facts, &facts->reasoning, name, version);
+}
+
+bool oos_cache_type_known(const oos_argument_facts *facts, const char *name, oos_version version)
+{
+    return name_known(facts, &facts->cache_types, name, version);
 }

@@ -82,6 +82,7 @@ bool oos_arguments_reach(const oos_argument_facts *facts, oos_version version);
 /* False only where the release was read: what is not known is not refused. */
 bool oos_backend_name_known(const oos_argument_facts *facts, const char *name, oos_version version);
 bool oos_reasoning_parser_known(const oos_argument_facts *facts, const char *name, oos_version version);
+bool oos_cache_type_known(const oos_argument_facts *facts, const char *name, oos_version version);
 /* May a model of this type or architecture have MTP layers of its own that the release drafts with? */
 bool oos_drafts_for_itself(const oos_argument_facts *facts, const char *type, const char *architecture,
                            oos_version version);

@@ -65,6 +65,12 @@ static bool is_unknown(const oos_check *c, const char *name,
     return name && *name && !known(c->facts, name, c->version);
 }
 
+static bool float_cache(const oos_serve *serve)
+{
+    const char *word = serve->kv_cache_dtype;
+    return word && (strcmp(word, "float16") == 0 || strcmp(word, "bfloat16") == 0);
+}
+
 /* The value of a switch of this release that is no number, as Python shows it; NULL: none. */
 static const char *switch_unread(const oos_check *c)
 {

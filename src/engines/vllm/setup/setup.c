@@ -133,6 +133,7 @@ static void resolve_speculation(oos_setup *setup)
 static bool v2_unsupported(const oos_setup *setup)
 {
     static const char *const always[] = {"suffix", "medusa", "mlp_speculator", "custom_class"};
+    if (oos_setup_says(setup, "v1_only")) return true; /* vLLM 0.33: Step5 */
     if (!setup->serve->speculative.present) return false;
     const char *method = speculative_method(setup);
     if (strcmp(method, "ngram") == 0) return setup->rules->ngram_on_older_runner;

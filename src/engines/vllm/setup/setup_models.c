@@ -14,8 +14,8 @@ static void set_kv_dtype(oos_setup *setup)
             setup->kv_dtype_word = "fp8_ds_mla";
         }
     }
-    if (oos_setup_says(setup, "fp8_cache_10x") && automatic && rules->glm_dsa_fp8 &&
-        setup->device.capability / 10 == 10) {
+    uint64_t const listed = oos_setup_says(setup, "fp8_cache_10x"); /* since which step of the rule */
+    if (listed && listed <= rules->glm_dsa_fp8 && automatic && setup->device.capability / 10 == 10) {
         setup->kv_dtype = OOS_KV_FP8;
         setup->kv_dtype_word = "fp8_e4m3";
     }
