@@ -369,7 +369,8 @@ typedef struct oos_serve_refusal {
     const char *misspelt, *meant_value; /* the unknown flag, with its value; NULL: it is that switch */
     const char *value;                  /* NULL: none */
     bool unrecognized;                  /* nobody takes these words; `flag` is all of them */
-    uint32_t first_word, word_count;    /* where it stopped; count 0: when all words were read */
+    bool may_be_over; /* the newest known release says so, and this one is newer: it may take them */
+    uint32_t first_word, word_count; /* where it stopped; count 0: when all words were read */
 } oos_serve_refusal;
 
 /* How the command starts an engine. */

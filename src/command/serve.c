@@ -56,6 +56,8 @@ static oomsight_status unrecognized_end(oos_serve_reader *in)
     for (size_t i = 0; i < in->flag_count; i++) {
         const oos_given_flag *flag = &in->flags[i];
         if (flag->effect != OOS_FLAG_UNKNOWN && !flag->absent) continue;
+        if (oos_serve_newer(in) && !flag->absent)
+            continue; /* perhaps it has come; what went seldom comes back */
         if (!first) first = flag;
         int const more = snprintf(text + len, sizeof text - len, " %s%s%s", flag->name,
                                   flag->value ? " " : "", flag->value ? flag->value : "");
@@ -68,7 +70,7 @@ static oomsight_status unrecognized_end(oos_serve_reader *in)
         if (mine) in->serve->refusal.nearest = in->stray_meant;
         return OOMSIGHT_OK;
     }
-    if (!first || in->python || oos_serve_newer(in)) return OOMSIGHT_OK;
+    if (!first || in->python) return OOMSIGHT_OK;
     bool const mine = !in->serve->refusal.sentence;
     oomsight_status const status =
         oos_serve_refuse(in, text + 1, first->value, "unrecognized arguments:%s", text);
@@ -78,6 +80,7 @@ static oomsight_status unrecognized_end(oos_serve_reader *in)
             if (in->flags[i].effect == OOS_FLAG_UNKNOWN) meant = &in->flags[i];
         nearest_put(in, meant);
         in->serve->refusal.unrecognized = true;
+        in->serve->refusal.may_be_over = oos_serve_newer(in);
     }
     return status;
 }

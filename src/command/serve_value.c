@@ -153,9 +153,13 @@ static bool binary_fraction(const char *text)
            strchr(text, '.');
 }
 
-static const char *negative_of(const oos_flag_form *form)
+/* What a switch is known by here when it is off: the usual spelling, also where the release's help shows another. */
+static const char *negative_of(oos_flag_hit hit)
 {
-    return form && form->negative_count ? form->negatives[0] : NULL;
+    const oos_flag_form *form = hit.form;
+    for (size_t i = 0; i < form->negative_count; i++)
+        if (strncmp(form->negatives[i], "--no-", 5) == 0) return form->negatives[i];
+    return form->negative_count ? form->negatives[0] : NULL;
 }
 
 const char *oos_serve_argument(const oos_serve_reader *in, const oos_flag_record *record,
@@ -163,7 +167,7 @@ const char *oos_serve_argument(const oos_serve_reader *in, const oos_flag_record
 {
     const char *all = record->name;
     if (in->python) return all;
-    if (negative_of(form)) all = oos_arena_format(in->arena, "%s/%s", all, negative_of(form));
+    if (form && form->negative_count) all = oos_arena_format(in->arena, "%s/%s", all, form->negatives[0]);
     for (size_t i = 0; all && i < record->alias_count; i++)
         all = oos_arena_format(in->arena, "%s/%s", all, record->aliases[i]);
     return all ? all : record->name;
@@ -235,11 +239,20 @@ static oomsight_status number_check(oos_serve_reader *in, oos_flag_hit hit, cons
     return OOMSIGHT_OK;
 }
 
+/* A word that a release took and a later one did not. */
+static bool taken_before(const oos_flag_record *record, const char *value)
+{
+    for (size_t i = 0; i < record->form_count; i++)
+        if (record->forms[i].choice_count && among(&record->forms[i], value)) return true;
+    return false;
+}
+
 /* Also a word that only another version takes. */
 static oomsight_status choice_check(oos_serve_reader *in, oos_flag_hit hit, const char *value)
 {
     const oos_flag_form *form = hit.form;
-    if (form->choice_count == 0 || among(form, value) || oos_serve_newer(in)) return OOMSIGHT_OK;
+    if (form->choice_count == 0 || among(form, value)) return OOMSIGHT_OK;
+    if (oos_serve_newer(in) && !taken_before(hit.record, value)) return OOMSIGHT_OK; /* perhaps it has come */
     if (form->nullable && strcmp(value, "None") == 0) return OOMSIGHT_OK;
     char list[320];
     size_t len = 0;
@@ -258,9 +271,12 @@ static oomsight_status choice_check(oos_serve_reader *in, oos_flag_hit hit, cons
         len += more;
     }
     list[len] = '\0';
-    return oos_serve_refuse(in, hit.record->name, value,
-                            "argument %s: invalid choice: '%.80s' (choose from %s)",
-                            oos_serve_argument(in, hit.record, hit.form), value, list);
+    bool const first = !in->serve->refusal.sentence;
+    OOS_TRY(oos_serve_refuse(in, hit.record->name, value,
+                             "argument %s: invalid choice: '%.80s' (choose from %s)",
+                             oos_serve_argument(in, hit.record, hit.form), value, list));
+    if (first) in->serve->refusal.may_be_over = oos_serve_newer(in);
+    return OOMSIGHT_OK;
 }
 
 /* A value by its kind; of a list each of its words, which are joined by spaces: a word that has one itself is left alone. */
@@ -298,7 +314,7 @@ const char *oos_serve_switch_meant(oos_flag_hit hit, const char *value)
 {
     bool said;
     if (!oos_serve_truth(value, &said)) return NULL;
-    return said == !hit.negated ? hit.record->name : negative_of(hit.form);
+    return said == !hit.negated ? hit.record->name : negative_of(hit);
 }
 
 /* ---- setting --------------------------------------------------------------------------------------------------- */
@@ -424,7 +440,7 @@ oomsight_status oos_serve_take(oos_serve_reader *in, oos_flag_hit hit, const cha
 
     if (!hit.here) in->serve->refusal = before; /* the flag itself is what the parser does not know */
 
-    const char *off = hit.form->kind == OOS_FLAG_KIND_SWITCH && !on ? negative_of(hit.form) : NULL;
+    const char *off = hit.form->kind == OOS_FLAG_KIND_SWITCH && !on ? negative_of(hit) : NULL;
     const char *name = off ? off : hit.record->name;
     oos_serve_note(in, (oos_given_flag){.name = oos_arena_copy(in->arena, oos_view_of(name)),
                                         .value = hit.form->kind == OOS_FLAG_KIND_SWITCH ? NULL : value,

@@ -659,6 +659,7 @@ typedef struct oos_refusal_step {
     size_t other;              /* the next step that does not begin with the same condition */
     oos_phase phase;
     size_t when_count, place_count, fix_count;
+    bool changes;                            /* a rule decides with it that is another one in some release */
     oos_when when[OOS_WHEN_MAX];             /* all hold */
     oos_term places[OOS_PLACES_MAX];         /* of the sentence */
     oos_correction fix[OOS_CORRECTIONS_MAX]; /* as they are; else without the flag that `when` begins with */

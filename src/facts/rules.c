@@ -227,6 +227,17 @@ const oos_argument_facts *oos_rule_book_facts(const oos_rule_book *book)
     return book->facts;
 }
 
+/* Steps that rest on a rule with a history. */
+static void changes_mark(oos_rule_book *book)
+{
+    for (size_t i = 0; i < book->refusals->count; i++) {
+        oos_refusal_step *step = book->refusals->steps[i];
+        for (size_t k = 0; k < step->when_count; k++)
+            step->changes |=
+                step->when[k].left.kind == OOS_TERM_RULE && book->rules[step->when[k].left.id].count > 1;
+    }
+}
+
 oomsight_status oos_rule_book_refuse(oos_arena *arena, const char *data_dir, const char *engine,
                                      const oos_refusal_names *names, oos_rule_book *book,
                                      oomsight_error *reterr)
@@ -237,7 +248,9 @@ oomsight_status oos_rule_book_refuse(oos_arena *arena, const char *data_dir, con
     OOS_TRY(oos_data_read(arena, data_dir, path, &bytes, reterr));
     oomsight_status const status =
         oos_refusals_read(arena, bytes, names, book->places, book->rule_count, &book->refusals, reterr);
-    return status == OOMSIGHT_OK ? status : oos_fail_in(reterr, status, path);
+    if (status != OOMSIGHT_OK) return oos_fail_in(reterr, status, path);
+    changes_mark(book);
+    return OOMSIGHT_OK;
 }
 
 const oos_refusals *oos_rule_book_refusals(const oos_rule_book *book)

@@ -61,6 +61,16 @@ void oos_plan_judge(oos_plan *plan)
     }
 }
 
+void oos_plan_refused(oos_plan *plan, oos_phase phase, bool may_be_over)
+{
+    plan->answer.verdict = may_be_over ? OOMSIGHT_VERDICT_TIGHT : OOMSIGHT_VERDICT_REFUSED;
+    plan->answer.phase = phase;
+    plan->answer.cause = OOS_CAUSE_CONFIG;
+    plan->answer.chance = plan->answer.probability = may_be_over ? OOS_PROBABILITY_REFUSED_BEFORE : 0;
+    plan->answer.phase_probability = 1 - plan->answer.probability;
+    plan->answer.tried_bytes = (oos_u64){0};
+}
+
 /* What the engine does not take comes first and decides. The figures behind it stay: they are the command's as if it were taken,
  * which is what a reader wants to know next. */
 oomsight_status oos_plan_refuse(oos_arena *arena, oos_plan *plan, oomsight_error *reterr)
@@ -75,11 +85,6 @@ oomsight_status oos_plan_refuse(oos_arena *arena, oos_plan *plan, oomsight_error
     memmove(plan->phases + 1, plan->phases, plan->phase_count * sizeof *plan->phases);
     plan->phases[0] = (oos_moment){.phase = r->phase, .refusal = true, .message = r->sentence};
     plan->phase_count++;
-    plan->answer.verdict = OOMSIGHT_VERDICT_REFUSED;
-    plan->answer.phase = r->phase;
-    plan->answer.cause = OOS_CAUSE_CONFIG;
-    plan->answer.chance = plan->answer.probability = 0;
-    plan->answer.phase_probability = 1;
-    plan->answer.tried_bytes = (oos_u64){0};
+    oos_plan_refused(plan, r->phase, r->may_be_over);
     return OOMSIGHT_OK;
 }

@@ -11,6 +11,7 @@ bool oos_check_words(oos_check *c)
     oos_refusal *refusal = c->refusal;
     if (!r->sentence) return false;
     oos_assert(refusal->mend_count == 0);
+    refusal->may_be_over = r->may_be_over;
     if (r->nearest) /* a switch that was given a value, or a flag that was misspelt */
         refusal->mends[refusal->mend_count++] = (oos_mend){.flag = r->nearest,
                                                            .instead_of = r->misspelt ? r->misspelt : r->flag,

@@ -55,6 +55,8 @@ enum { OOS_MENDS_MAX = 4 };
 typedef struct oos_refusal {
     const char *sentence; /* the engine's own, shortened; NULL: nothing is refused */
     oos_phase phase;      /* arguments, or the phase in which the engine comes to it */
+    bool
+        may_be_over; /* it rests on what has changed from release to release, and this one is newer than any known */
     oos_mend mends[OOS_MENDS_MAX];
     size_t mend_count;
 } oos_refusal;
@@ -83,6 +85,7 @@ typedef struct oos_check {
     oos_term_value (*field)(const struct oos_check *c, size_t id);
     bool (*const *checks)(struct oos_check *c); /* each returns true when it refused */
     oos_refusal *refusal;
+    bool newer;     /* than any release that is known */
     uint64_t given; /* a bit for each flag of the command: most questions are about flags that it has not */
     bool nomem;
 } oos_check;
@@ -340,6 +343,7 @@ typedef struct oos_plan {
 #define OOS_PROBABILITY_DOUBTED 0.9
 #define OOS_PROBABILITY_UNSEEN 0.7
 #define OOS_PROBABILITY_HOST_SHORT 0.2
+#define OOS_PROBABILITY_REFUSED_BEFORE 0.2
 #define OOS_PROBABILITY_NONE (-1.0)
 
 /* Starts, or likely starts. */
@@ -368,6 +372,8 @@ void oos_plan_judge(oos_plan *plan);
 double oos_plan_probability(double chance);
 
 /* Lets the plan's refusal decide, before everything else. */
+/* The verdict of a refusal: a certain one, or of a release that may have dropped it. */
+void oos_plan_refused(oos_plan *plan, oos_phase phase, bool may_be_over);
 oomsight_status oos_plan_refuse(oos_arena *arena, oos_plan *plan, oomsight_error *reterr);
 
 /* The amounts that the phases are made of, by name. */

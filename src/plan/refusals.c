@@ -283,6 +283,7 @@ oomsight_status oos_check_run(oos_check *c, oomsight_error *reterr)
             if (held == 0) next = step->other;
             continue;
         }
+        c->refusal->may_be_over = c->newer && step->changes;
         refused = step->says     ? step_refuse(c, step)
                   : step->bounds ? check_bounds(c, step->bounds)
                                  : c->checks[step->check](c);

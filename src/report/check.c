@@ -207,7 +207,7 @@ static void put_finding(const oos_style *style, const oos_checked *checked, bool
     oos_text_free(&line);
     if (checked->doubt) return;
     put_found(style, found);
-    if (plan && has_why(plan) && (level == OOS_LEVEL_ERROR || explain))
+    if (plan && has_why(plan) && (level >= OOS_LEVEL_WARNING || explain))
         oos_report_sentence(style, 4, "", plan->why);
     if (plan && level != OOS_LEVEL_OK && plan->best_command) {
         oos_style_put(style, "    helps:\n");

@@ -73,7 +73,7 @@ void oos_report_reason(const oos_plan *plan, char *ret_words, size_t size)
     }
     bool const refused = plan->answer.verdict == OOMSIGHT_VERDICT_REFUSED;
     if (plan->refusal.sentence || plan->answer.phase == OOS_PHASE_ARGUMENTS ||
-        (refused && plan->answer.cause == OOS_CAUSE_CONFIG))
+        plan->answer.phase == OOS_PHASE_ENV || (refused && plan->answer.cause == OOS_CAUSE_CONFIG))
         snprintf(ret_words, size, "%s rejects this configuration", plan->engine->title);
     else if (plan->answer.phase == OOS_PHASE_INIT_FREE_MEMORY_CHECK)
         snprintf(ret_words, size, "not enough free memory at start");

@@ -32,6 +32,7 @@ static inline void fixture_init(fixture *f, const char *version, unsigned capabi
     *f = (fixture){.arena = oos_arena_create(1 << 16)};
     assert_int_equal(oos_vllm_book_load(f->arena, NULL, &book, &error), OOMSIGHT_OK);
     assert_int_equal(oos_vllm_rules_of(book, version_of(version), &f->rules, &beyond, &error), OOMSIGHT_OK);
+    f->rules.beyond = oos_rule_book_beyond(book, version_of(version));
     f->device = (oos_device_facts){.name = "a device",
                                    .capability = capability,
                                    .total_bytes = 80 * OOS_GIB,

@@ -56,7 +56,7 @@ static void is_refused(const char *sentence, const char *part)
         fail_msg("wanted `%s`, got `%s`", part, sentence ? sentence : "taken");
 }
 
-#define NEWEST(words) said("0.32.0", 90, 8, "Qwen3ForCausalLM", words)
+#define NEWEST(words) said("0.33.0", 90, 8, "Qwen3ForCausalLM", words)
 
 static void a_plain_command_is_taken(void **state)
 {
@@ -223,7 +223,11 @@ static void a_scheduler_that_runs_ahead_takes_only_some_drafts(void **state)
     (void)state;
     const char *words =
         "--async-scheduling|--speculative-config|{\"method\": \"ngram\", \"num_speculative_tokens\": 3}";
-    is_refused(NEWEST(words), "async scheduling is only supported with EAGLE/MTP");
+    is_refused(said("0.32.0", 90, 8, "Qwen3ForCausalLM", words),
+               "async scheduling is only supported with EAGLE/MTP");
+    assert_null(NEWEST(words)); /* by the newer runner */
+    is_refused(NEWEST("--async-scheduling|--speculative-config|{\"method\": \"suffix\"}"),
+               "not supported by the V1 model runner with suffix-based");
     is_refused(said("0.11.0", 90, 8, "Qwen3ForCausalLM", words), "speculative decoding is not supported");
     is_refused(said("0.11.0", 90, 8, "Qwen3ForCausalLM", "--async-scheduling|-pp|2"),
                "pipeline-parallel-size > 1");
@@ -459,6 +463,8 @@ static void a_switch_with_a_value_is_refused_and_its_meaning_kept(void **state)
 {
     (void)state;
     is_refused(NEWEST("--enable-chunked-prefill=False"),
+               "--enable-chunked-prefill/--disable-chunked-prefill: ignored explicit argument 'False'");
+    is_refused(said("0.32.0", 90, 8, "Qwen3ForCausalLM", "--enable-chunked-prefill=False"),
                "--enable-chunked-prefill/--no-enable-chunked-prefill: ignored explicit argument 'False'");
     assert_string_equal(refusal.mends[0].flag, "--no-enable-chunked-prefill");
     assert_string_equal(refusal.mends[0].instead_of, "--enable-chunked-prefill");
@@ -543,6 +549,48 @@ static void names_of_a_release_that_was_not_read_are_not_refused(void **state)
     }
 }
 
+static void a_cache_is_of_a_known_type_and_of_the_models(void **state)
+{
+    (void)state;
+    is_refused(NEWEST("--kv-cache-dtype|nonsense"), "Invalid kv_cache_dtype: 'nonsense'");
+    is_refused(NEWEST("--kv-cache-dtype|float16"), "is incompatible with dtype=\"bfloat16\"");
+    assert_null(NEWEST("--kv-cache-dtype|bfloat16"));
+    assert_null(said("0.32.0", 90, 8, "Qwen3ForCausalLM", "--kv-cache-dtype|float16"));
+    is_refused(said("0.32.0", 90, 8, "Qwen3ForCausalLM", "--kv-cache-dtype|nonsense"), "invalid choice");
+}
+
+static void adapters_need_a_class_and_kernels_that_take_them(void **state)
+{
+    (void)state;
+    is_refused(said("0.33.0", 90, 8, "KimiLinearForCausalLM", "--enable-lora"),
+               "LoRA is not supported for KimiLinear");
+    assert_null(said("0.32.0", 90, 8, "KimiLinearForCausalLM", "--enable-lora"));
+    is_refused(NEWEST("--enable-lora|--moe-backend|deep_gemm_mega_moe"), "moe_backend='deep_gemm_mega_moe'");
+    assert_null(NEWEST("--enable-lora"));
+}
+
+/* What went from a release seldom comes back, and a refusal that has changed before may change again: neither is certain of a newer one. */
+static void a_newer_release_may_have_dropped_what_has_changed_before(void **state)
+{
+    (void)state;
+    static const char suffix[] =
+        "--async-scheduling|--speculative-config|{\"method\": \"suffix\", \"num_speculative_tokens\": 3}";
+    static const struct {
+        const char *words, *sentence;
+        bool may_be_over;
+    } cases[] = {{"--swap-space|4", "unrecognized arguments: --swap-space 4", true},
+                 {"--mamba-cache-mode|all", "invalid choice: 'all'", true},
+                 {suffix, "Async scheduling is not supported by the V1 model runner", true},
+                 {"-tp|5", "must be divisible by tensor parallel size (5)", false},
+                 {"--max-num-seqs|many", "invalid int value: 'many'", false}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        is_refused(said("0.99.0", 90, 8, "Qwen3ForCausalLM", cases[i].words), cases[i].sentence);
+        assert_int_equal(refusal.may_be_over, cases[i].may_be_over);
+        is_refused(NEWEST(cases[i].words), cases[i].sentence);
+        assert_false(refusal.may_be_over);
+    }
+}
+
 static void keys_and_words_inside_json_are_those_of_the_class(void **state)
 {
     (void)state;
@@ -624,6 +672,9 @@ int main(void)
         cmocka_unit_test(a_misspelt_flag_is_given_its_name_and_its_word),
         cmocka_unit_test(a_model_drafts_for_itself_where_the_release_says_so),
         cmocka_unit_test(names_of_a_release_that_was_not_read_are_not_refused),
+        cmocka_unit_test(a_cache_is_of_a_known_type_and_of_the_models),
+        cmocka_unit_test(adapters_need_a_class_and_kernels_that_take_them),
+        cmocka_unit_test(a_newer_release_may_have_dropped_what_has_changed_before),
         cmocka_unit_test(keys_and_words_inside_json_are_those_of_the_class),
         cmocka_unit_test(a_beginning_of_several_flags_is_ambiguous),
         cmocka_unit_test(flags_that_need_another_are_refused_in_the_engines_words),

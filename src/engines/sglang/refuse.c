@@ -98,6 +98,7 @@ oomsight_status oos_sglang_refuse(oos_arena *arena, const oos_start *start, cons
     asked const of = {start, request, setup};
     oos_check c = {.arena = arena,
                    .serve = start->serve,
+                   .newer = start->beyond > 0,
                    .refusals = setup->rules->refusals,
                    .rules = setup->rules,
                    .of = &of,

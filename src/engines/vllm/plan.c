@@ -122,9 +122,8 @@ static oomsight_status refuse(oos_arena *arena, oos_plan *plan, oomsight_error *
     oos_assert(plan->phase_count < OOS_PHASE_COUNT);
     plan->phases[plan->phase_count++] =
         (oos_moment){.phase = OOS_PHASE_ENV, .refusal = true, .message = vllm_of(plan)->backend.reason};
-    plan->answer.verdict = OOMSIGHT_VERDICT_REFUSED;
-    plan->answer.phase = OOS_PHASE_ENV;
-    plan->answer.cause = OOS_CAUSE_CONFIG;
+    /* which backend takes what changes with most releases */
+    oos_plan_refused(plan, OOS_PHASE_ENV, vllm_setup(plan)->rules->beyond > 0);
     return OOMSIGHT_OK;
 }
 

@@ -164,6 +164,7 @@ oomsight_status oos_arguments_check(oos_arena *arena, const oos_setup *setup, oo
                    .serve = setup->serve,
                    .facts = setup->rules->facts,
                    .version = setup->rules->version,
+                   .newer = setup->rules->beyond > 0,
                    .refusals = setup->rules->refusals,
                    .rules = setup->rules,
                    .of = setup,
