@@ -292,7 +292,7 @@ def check_behaviour(check, directory, source):
         for folder, _, names in os.walk(os.path.join(source, engine)):
             for name in names:
                 with open(os.path.join(folder, name), encoding="utf-8") as file:
-                    code += file.read() if name.endswith(".c") else ""
+                    code += file.read() if name.endswith((".c", ".def")) else ""
         table = check.load(path) or {}
         for name, words in [*table.get("behaviour", {}).items(), *table.get("model_types", {}).items()]:
             for word, value in words.items():

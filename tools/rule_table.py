@@ -29,7 +29,7 @@ def book(engine):
 
 
 def number(value):
-    return "%g" % float(value)
+    return "%d" % float(value) if float(value).is_integer() else "%g" % float(value)
 
 
 def key(version):
@@ -94,11 +94,13 @@ def within(text, at):
 
 def seen_before(engine, versions):
     """{(rule, release): (value, source)} of the table as it is."""
-    seen = {}
-    with open(os.path.join(ROOT, "tests/rules", engine + ".tsv"), encoding="utf-8") as f:
+    seen, path = {}, os.path.join(ROOT, "tests/rules", engine + ".tsv")
+    if not os.path.exists(path):
+        return seen
+    with open(path, encoding="utf-8") as f:
         for rule, first, last, value, source in (line.rstrip("\n").split("\t") for line in f):
             if source != "unverified" and first in versions and last in versions:
-                seen.update({(rule, v): (number(value), source) for v in versions[versions.index(first):versions.index(last) + 1]})
+                seen.update({(rule, v): (value, source) for v in versions[versions.index(first):versions.index(last) + 1]})
     return seen
 
 

@@ -42,6 +42,14 @@ class Tables(unittest.TestCase):
         self.assertEqual(rows, [["seen", "0.1.0", "0.2.0", "1", "nowhere: config.py"], ["seen", "0.3.0", "0.3.0", "2", "config.py Config"],
                                 ["unseen", "0.1.0", "0.3.0", "1", "unverified"]])
 
+    def test_a_release_without_its_source_keeps_what_was_seen_of_it(self):
+        self.put("tests/rules/vllm.tsv", "seen\t0.1.0\t0.1.0\t1000001\tconfig.py Old\n")
+        os.remove(os.path.join(self.root, "sources/0.1.0/vllm/config.py"))
+        os.rmdir(os.path.join(self.root, "sources/0.1.0/vllm"))
+        rows, differ = rule_table.table("vllm", os.path.join(self.root, "sources"))
+        self.assertEqual([row for row in rows if row[0] == "seen"][0][3:], ["1000001", "config.py Old"])
+        self.assertIn(("seen", "0.1.0"), [row[:2] for row in differ])  # and is held against the rules
+
     def test_an_edge_that_the_source_does_not_have_is_told(self):
         self.put("sources/0.2.0/vllm/config.py", "limit = 2\n")
         rows, differ = self.table()

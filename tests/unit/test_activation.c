@@ -510,6 +510,38 @@ static void the_warm_up_of_the_newer_runner_samples_more_than_its_profile(void *
     end(&s);
 }
 
+/* From 0.33 on the profile asks for all of it as well. Qwen3-8B with two layers, 8,192 tokens and 1,024 requests: 2,256,582,144 bytes were
+ * seen, 2,253,651,968 are planned. cuBLAS has its workspace before the first reading: it is with the context. */
+static void the_profile_of_the_newer_runner_samples_with_every_option_from_0_33(void **state)
+{
+    (void)state;
+    static const struct {
+        oos_version version;
+        bool flashinfer;
+        uint64_t logit, kept, early;
+    } cases[] = {{OOS_VERSION(0, 32, 0), true, 2, 32 * OOS_MIB, 0},
+                 {OOS_VERSION(0, 33, 0), true, 14, 0, 32 * OOS_MIB},
+                 {OOS_VERSION(0, 33, 0), false, 6, (uint64_t)100 * 151936 * 4, 32 * OOS_MIB}};
+    uint64_t context = 0;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        start s;
+        begin(&s, cases[i].version);
+        s.model.vocab = 151936;
+        s.setup.max_num_batched_tokens = 8192;
+        s.env.flashinfer_sampler = (oos_flag){true, cases[i].flashinfer};
+        oos_activation const a = activation_of(&s);
+        assert_int_equal(a.sampler.bytes,
+                         (uint64_t)(8192 + 1024) * 4096 * 2 + 1024 * 151936 * cases[i].logit);
+        assert_int_equal(a.retained.bytes, cases[i].kept);
+        oos_outside outside;
+        oos_backend_choice const backend = {.name = "FLASH_ATTN"};
+        oos_outside_of(&s.setup, &backend, 0, &outside);
+        if (i == 0) context = outside.context.bytes;
+        assert_int_equal(outside.context.bytes - context, cases[i].early);
+        end(&s);
+    }
+}
+
 /* Inductor times its kernels on a copy of the embedding. Where nothing tells, the cache is cold. cuBLAS has
  * no workspace at that time. */
 static void a_cold_compile_cache_holds_the_embedding_again(void **state)
@@ -779,6 +811,7 @@ static void flashinfer_takes_a_workspace_for_every_group(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_profile_of_the_newer_runner_samples_with_every_option_from_0_33),
         cmocka_unit_test(a_dense_layer_is_busiest_in_its_mlp),
         cmocka_unit_test(an_mlp_that_keeps_gate_up_holds_its_output_beside_it),
         cmocka_unit_test(the_expert_workspace_stays_and_meets_the_next_attention),

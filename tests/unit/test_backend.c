@@ -272,6 +272,31 @@ static void flashinfers_workspace_grows_with_the_batch_since_0_26(void **state)
     }
 }
 
+/* 16 segments of 32 heads, each 128 wide with a maximum and a sum: for 128 / 8 sequences to 0.32, then for as many as may run and each token
+ * of a verification, up to eight. */
+static void partial_softmax_has_a_row_for_each_token_that_is_verified(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *version;
+        uint64_t seqs, drafts, rows;
+    } cases[] = {{"0.32.0", 4, 0, 16}, {"0.32.0", 4, 3, 16},   {"0.33.0", 4, 0, 4},
+                 {"0.33.0", 4, 3, 16}, {"0.33.0", 256, 3, 64}, {"0.33.0", 256, 20, 128}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        fixture f;
+        fixture_init(&f, cases[i].version, 90);
+        fixture_layers(&f, heads_of(OOS_MIXER_FULL, 32, 8, 128, 0), 1);
+        f.serve.attention_backend = "TRITON_ATTN";
+        f.serve.enforce_eager = (oos_flag){true, true};
+        f.serve.max_num_seqs = oos_u64_of(cases[i].seqs);
+        if (cases[i].drafts)
+            f.serve.speculative =
+                (oos_speculative){.present = true, .method = "ngram", .tokens = oos_u64_of(cases[i].drafts)};
+        assert_int_equal(choose(&f).workspace_bytes, cases[i].rows * 32 * 16 * (128 + 2) * 4);
+        fixture_free(&f);
+    }
+}
+
 static void latent_prefill_keeps_room_for_a_context(void **state)
 {
     (void)state;
@@ -387,6 +412,7 @@ static void every_cell_is_chosen_as_by_the_engines_classes(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(partial_softmax_has_a_row_for_each_token_that_is_verified),
         cmocka_unit_test(every_cell_is_chosen_as_by_the_engines_classes),
         cmocka_unit_test(head_size_80_goes_where_each_release_sends_it),
         cmocka_unit_test(the_reason_names_the_head_size),

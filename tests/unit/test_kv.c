@@ -65,6 +65,67 @@ static void qwen36(fixture *f, const char *kv, uint64_t drafts)
     }
 }
 
+/* FlashInfer's prefill of gated delta nets, from 0.33 on; on 8.x Triton's runs. */
+static void delta_nets_keep_checkpoint_pages_in_blocks_of_64_tokens(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *version, *backend;
+        unsigned capability;
+        uint64_t tokens, pages;
+    } cases[] = {{"0.32.0", NULL, 90, 784, 2},
+                 {"0.33.0", NULL, 90, 832, 3},
+                 {"0.33.0", NULL, 80, 784, 2},
+                 {"0.33.0", "triton", 90, 784, 2},
+                 {"0.33.0", "flashinfer", 120, 832, 3}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        fixture f;
+        fixture_init(&f, cases[i].version, cases[i].capability);
+        qwen36(&f, NULL, 0);
+        oos_given_flag const given = {.name = "--gdn-prefill-backend", .value = cases[i].backend};
+        f.serve.flags = &given;
+        f.serve.flag_count = cases[i].backend ? 1 : 0;
+        oos_kv_shape const shape = shape_of(&f, NULL);
+        assert_int_equal(shape.block_tokens, cases[i].tokens);
+        for (size_t g = 0; g < shape.group_count; g++)
+            if (shape.groups[g].kind == OOS_KV_KIND_STATE)
+                assert_int_equal(shape.groups[g].request_blocks, cases[i].pages);
+        fixture_free(&f);
+    }
+}
+
+/* The newer runner from 0.33 on: a draft model is a limit, a draft that shares the positions only where its table is fixed. */
+static void the_length_is_no_longer_than_that_of_a_draft_model(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *version, *method;
+        bool fixed;
+        uint64_t said, length;
+    } cases[] = {{"0.32.0", "draft_model", false, 0, 16384}, {"0.33.0", "draft_model", false, 0, 2048},
+                 {"0.33.0", "draft_model", false, 512, 512}, {"0.33.0", "eagle", false, 0, 16384},
+                 {"0.33.0", "eagle", true, 0, 2048},         {"0.33.0", "suffix", true, 0, 16384}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        fixture f;
+        oomsight_error error = {0};
+        fixture_init(&f, cases[i].version, 90);
+        fixture_layers(&f, heads_of(OOS_MIXER_FULL, 32, 8, 128, 0), 4);
+        oos_model draft = f.model;
+        draft.max_position = 2048;
+        draft.rope_fixed = cases[i].fixed;
+        f.serve.max_model_len = oos_u64_of(16384);
+        f.serve.speculative = (oos_speculative){
+            .present = true, .method = cases[i].method, .model = "draft", .tokens = oos_u64_of(2)};
+        if (cases[i].said) f.serve.speculative.max_model_len = oos_u64_of(cases[i].said);
+        assert_int_equal(oos_setup_resolve(f.arena, &f.model, &draft, &f.serve, &f.env, &f.device, &f.rules,
+                                           &f.setup, &error),
+                         OOMSIGHT_OK);
+        assert_int_equal(f.setup.max_model_len, cases[i].length);
+        assert_int_equal(f.setup.length_of_draft, cases[i].length < 16384);
+        fixture_free(&f);
+    }
+}
+
 static void a_hybrid_with_drafts_has_blocks_of_1600_tokens_in_17_tensors(void **state)
 {
     (void)state;
@@ -556,6 +617,8 @@ static void the_length_a_refusal_names_is_then_accepted(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(delta_nets_keep_checkpoint_pages_in_blocks_of_64_tokens),
+        cmocka_unit_test(the_length_is_no_longer_than_that_of_a_draft_model),
         cmocka_unit_test(opt_2_7b_on_four_a30_has_226000_tokens),
         cmocka_unit_test(a_hybrid_with_drafts_has_blocks_of_1600_tokens_in_17_tensors),
         cmocka_unit_test(the_same_hybrid_without_drafts_has_16_tensors),
