@@ -154,6 +154,20 @@ def module_path(release, module, level):
     return None
 
 
+def schemes(release):
+    """What compressed-tensors asks of a device for a kind of layer, by the file of the kind: wNa16, w8a8_int8."""
+    folder, start, out = QUANTISATION + "/compressed_tensors/schemes", "compressed_tensors_", {}
+    for name in release.names(folder):
+        if not name.startswith(start) or not name.endswith(".py"):
+            continue
+        path = f"{folder}/{name}"
+        for node in release.tree(path).body:
+            least = method_facts(release, {node.name: path}, node.name).get("capability") if isinstance(node, ast.ClassDef) else None
+            if least is not None:
+                out["compressed-tensors " + name[len(start):-3]] = {"capability": least}
+    return out
+
+
 def quantization(release):
     tree = release.tree(QUANTISATION + "/__init__.py")
     names, table, imports, gone = [], {}, {}, set()
@@ -185,7 +199,7 @@ def quantization(release):
             out[name].pop("settings", None)
         if out[name].get("file"):
             out[name].pop("settings", None)  # the file is looked for first
-    return out
+    return {**out, **schemes(release)}
 
 
 def backends(release):

@@ -184,23 +184,27 @@ static bool solved_before(const candidate *a, const candidate *b)
     return a->emulated < b->emulated;
 }
 
-static oomsight_status solve_some(look *l, candidate *list, size_t count, oomsight_error *reterr)
+/* The model itself with the other release first: its flags may lose less than a checkpoint does. */
+static oomsight_status solve_some(look *l, candidate *list, size_t count, bool found, oomsight_error *reterr)
 {
     bool *done = OOS_NEW_ARRAY(l->plan->arena, bool, count + 1);
     oos_arena *scratch = oos_arena_create(64 << 10);
     oomsight_status status =
         done && scratch ? OOMSIGHT_OK : oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for the search");
-    for (size_t i = 0; done && i < count; i++) done[i] = !weights_fit(&list[i].plan);
-    bool found = false;
-    for (size_t tried = 0; status == OOMSIGHT_OK && tried < SOLVED_MAX && !found; tried++) {
-        candidate *best = NULL;
-        for (size_t i = 0; i < count; i++)
+    for (size_t i = 0; done && i < count; i++) done[i] = list[i].starts || !weights_fit(&list[i].plan);
+    candidate *own = count && list[count - 1].itself && !done[count - 1] ? &list[count - 1] : NULL;
+    size_t left = SOLVED_MAX + (own ? 1 : 0);
+    while (status == OOMSIGHT_OK && (own || (left > 0 && !found))) {
+        candidate *best = own;
+        for (size_t i = 0; !own && i < count; i++)
             if (!done[i] && (!best || solved_before(&list[i], best))) best = &list[i];
         if (!best) break;
+        own = NULL;
+        left--;
         done[best - list] = true;
         status = plan_one(l, best, scratch, reterr);
         take_answer(l, best);
-        found = best->starts;
+        found |= best->starts;
     }
     oos_arena_free(scratch);
     return status;
@@ -258,11 +262,11 @@ static oomsight_status name_them(look *l, candidate *list, size_t count, oos_nee
     return OOMSIGHT_OK;
 }
 
-/* Of the first answer; a length that another one keeps is not lost. UINT64_MAX: there is no answer. */
+/* Of the first answer; a length that another one keeps is not lost. UINT64_MAX: there is no answer, or no code for the GPU. */
 static uint64_t loss_of_flags(const look *l)
 {
     const oos_plan *p = &l->plan->plan;
-    if (!p->help.answer_count) return UINT64_MAX;
+    if (!p->help.answer_count || (p->no_code && !p->help.fixes[0].release)) return UINT64_MAX;
     oos_fix first = p->help.fixes[0];
     for (size_t i = 1; first.certain_length && i < p->help.answer_count; i++)
         first.certain_length = oos_max(first.certain_length, p->help.fixes[i].certain_length);
@@ -279,7 +283,10 @@ static oomsight_status lead(const look *l, const candidate *first, oomsight_erro
     const oos_lever_record *lever =
         oos_ladder_find(plan->facts->ladder, first->itself ? "release" : "checkpoint");
     const char *cost = lever ? lever->cost.en : "another checkpoint";
-    if (first->fix.gives_up) cost = oos_arena_format(plan->arena, "%s; %s", cost, first->fix.gives_up);
+    if (first->fix.gives_up && first->itself)
+        cost = first->fix.gives_up; /* a pin costs nothing */
+    else if (first->fix.gives_up)
+        cost = oos_arena_format(plan->arena, "%s; %s", cost, first->fix.gives_up);
     if (!fixes || !cost) return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for the fixes");
     fixes[0] = first->fix;
     fixes[0].name = first->itself ? "least_change" : "checkpoint";
@@ -377,7 +384,7 @@ oomsight_status oos_ask_checkpoints(oomsight_plan *plan, const oos_plan_ask *ask
         found |= c->starts;
         count++;
     }
-    if (!found) OOS_TRY(solve_some(&l, list, count, reterr));
+    OOS_TRY(solve_some(&l, list, count, found, reterr));
     *needs = plan->plan.help.needs ? *plan->plan.help.needs : (oos_needs){0};
     const candidate *first;
     OOS_TRY(name_them(&l, list, count, needs, &first, reterr));

@@ -17,7 +17,8 @@ ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)
 GPUS = {"T4": 75, "A10": 86, "3090": 86, "L4": 89, "4090": 89, "A100-40GB": 80, "L40S": 89, "5090": 120, "H100": 90}
 ENGINES = [("vllm", "0.32.0"), ("sglang", "0.5.23"), ("vllm", "0.11.0")]
 LEAST = {("sglang", "awq"): 75, ("sglang", "gptq"): 60, ("sglang", "fp8"): 80, ("sglang", "compressed-tensors"): 80, ("sglang", "modelopt-fp8"): 89,
-         ("sglang", "modelopt"): 80, ("sglang", "nvfp4"): 100, ("vllm", "fp8"): 75, ("vllm 0.11.0", "fp8"): 80,
+         ("sglang", "modelopt"): 80, ("sglang", "nvfp4"): 100, ("sglang", "int-quantized"): 80, ("vllm", "fp8"): 75, ("vllm 0.11.0", "fp8"): 80,
+         ("vllm", "compressed-tensors"): 75, ("vllm 0.11.0", "compressed-tensors"): 80, ("vllm", "int-quantized"): 75,
          ("vllm 0.11.0", "modelopt-fp8"): 89}
 
 
@@ -37,7 +38,8 @@ def method(catalogue, name):
     if not settings:
         return "modelopt-fp8" if "FP8" in json.dumps(entry.get("quant", {}).get("quantization", {}).get("quant_algo")) else "modelopt"
     word = settings["quant_method"].replace("_", "-")
-    return "nvfp4" if word == "compressed-tensors" and "nvfp4" in json.dumps(settings) else word
+    kind = next((kind for kind in ("nvfp4", "int-quantized") if word == "compressed-tensors" and kind in json.dumps(settings)), None)
+    return kind or word
 
 
 def cases(catalogue, count):

@@ -8,6 +8,7 @@
 static oos_refusal refusal;
 static const char *algo; /* of a ModelOpt checkpoint */
 static bool produced;
+static oos_model layers_of; /* whose matrices the model has */
 
 /* A model of 32 heads, 8 KV heads and 40960 positions, with a command's words behind it. */
 static const char *said_of(const char *version, unsigned capability, uint64_t gpus, const char *architecture,
@@ -24,6 +25,10 @@ static const char *said_of(const char *version, unsigned capability, uint64_t gp
     f.model.quant_method = method;
     f.model.modelopt_algo = algo;
     f.model.modelopt_produced = produced;
+    f.model.matrices = layers_of.matrices;
+    f.model.matrix_count = layers_of.matrix_count;
+    f.model.quants = layers_of.quants;
+    f.model.quant_count = layers_of.quant_count;
     f.model.heads = 32;
     f.model.kv_heads = 8;
     f.model.head_dim = 128;
@@ -331,6 +336,42 @@ static void a_model_that_float16_does_not_suit_is_given_another_type(void **stat
                "Minimum capability: 80");
     is_refused(said_of("0.32.0", 75, 8, "Qwen3ForCausalLM", "mxfp4", "--dtype|float16"),
                "Minimum capability: 80");
+}
+
+/* The layers of a checkpoint of compressed-tensors, of one kind. */
+static const char *said_of_kind(const char *version, unsigned capability, oos_quant kind, bool expert)
+{
+    static oos_quant quants[2];
+    static oos_matrix matrix;
+    quants[1] = kind;
+    matrix = (oos_matrix){.name = "mlp.down_proj", .linear = true, .expert = expert, .quant = 1};
+    layers_of = (oos_model){.matrices = &matrix, .matrix_count = 1, .quants = quants, .quant_count = 2};
+    const char *sentence = said_of(version, capability, 8, "Qwen3ForCausalLM", "compressed-tensors", "");
+    layers_of = (oos_model){0};
+    return sentence;
+}
+
+static void a_kind_of_layer_asks_for_more_than_its_method(void **state)
+{
+    (void)state;
+    oos_quant const packed = {.kind = OOS_QUANT_PACKED_INT, .bits = 4, .weight_only = true},
+                    int8 = {.kind = OOS_QUANT_INT8, .bits = 8},
+                    fp8 = {.kind = OOS_QUANT_FP8_CHANNEL, .bits = 8},
+                    nvfp4 = {.kind = OOS_QUANT_NVFP4, .bits = 4, .weight_only = true};
+    is_refused(said_of_kind("0.19.1", 70, packed, false), "Min capability: 75. Current capability: 70");
+    assert_int_equal(refusal.phase, OOS_PHASE_WEIGHT_LOAD);
+    assert_null(said_of_kind("0.19.1", 70, packed, true));
+    assert_null(said_of_kind("0.19.1", 75, packed, false));
+    is_refused(said_of_kind("0.11.2", 75, packed, false), "Min capability: 80");
+    assert_null(said_of_kind("0.12.0", 75, packed, false));
+    is_refused(said_of_kind("0.32.0", 70, int8, false), "Min capability: 75");
+    assert_null(said_of_kind("0.8.5", 75, int8, false));
+    is_refused(said_of_kind("0.15.1", 75, fp8, false), "Min capability: 80");
+    assert_null(said_of_kind("0.16.0", 75, fp8, false));
+    assert_null(said_of_kind("0.15.1", 89, fp8, false));
+    is_refused(said_of_kind("0.15.1", 75, nvfp4, false), "Min capability: 80");
+    assert_null(said_of_kind("0.22.0", 75, nvfp4, false));
+    assert_null(said_of_kind("0.32.0", 70, nvfp4, false)); /* another file has it: not known */
 }
 
 static void a_modelopt_checkpoint_has_the_method_of_its_scheme(void **state)
@@ -664,6 +705,7 @@ int main(void)
         cmocka_unit_test(parts_of_the_configuration_are_checked_in_their_order),
         cmocka_unit_test(graphs_of_pieces_need_the_full_mode_unless_they_break_by_themselves),
         cmocka_unit_test(gemma_4_is_given_a_batch_that_a_video_fits_in),
+        cmocka_unit_test(a_kind_of_layer_asks_for_more_than_its_method),
         cmocka_unit_test(a_modelopt_checkpoint_has_the_method_of_its_scheme),
         cmocka_unit_test(a_switch_with_a_value_is_refused_and_its_meaning_kept),
         cmocka_unit_test(spaces_around_a_number_are_taken),

@@ -218,3 +218,55 @@ bool oos_check_quantization_late(oos_check *c)
     }
     return false;
 }
+
+/* compressed_tensors.py, _check_scheme_supported(): the least capability for a kind of layer, by the file of the kind. */
+static unsigned scheme_capability(const oos_setup *setup, const oos_quant *quant)
+{
+    oos_quant_limits fp8 = {0}, scheme;
+    const char *name = NULL;
+    switch (quant->kind) {
+    case OOS_QUANT_PACKED_INT: name = "compressed-tensors wNa16"; break;
+    case OOS_QUANT_INT8: name = quant->bits == 8 ? "compressed-tensors w8a8_int8" : NULL; break;
+    case OOS_QUANT_NVFP4: name = quant->weight_only ? "compressed-tensors w4a16_nvfp4" : NULL; break;
+    case OOS_QUANT_FP8_TENSOR:
+    case OOS_QUANT_FP8_CHANNEL:
+    case OOS_QUANT_FP8_BLOCK: /* with activations of 16 bits where there are no kernels for FP8 */
+        (void)oos_quant_method_find(setup->rules->facts, "compressed-tensors w8a8_fp8", setup->rules->version,
+                                    &fp8);
+        name = setup->device.capability < fp8.capability ? "compressed-tensors w8a16_fp8" : NULL;
+        break;
+    case OOS_QUANT_NONE:
+    case OOS_QUANT_AWQ:
+    case OOS_QUANT_GPTQ:
+    case OOS_QUANT_MXFP4:
+    case OOS_QUANT_MXFP8:
+    case OOS_QUANT_BNB:
+    case OOS_QUANT_UNKNOWN: break;
+    }
+    bool const found =
+        name && oos_quant_method_find(setup->rules->facts, name, setup->rules->version, &scheme);
+    return found ? scheme.capability : 0;
+}
+
+/* Told while the model is built. Experts are not asked. */
+bool oos_check_quantization_scheme(oos_check *c)
+{
+    const oos_setup *setup = c->of;
+    const oos_model *model = setup->model;
+    unsigned const has = setup->device.capability;
+    if (!has || model->quant_by_flag || !model->quant_method ||
+        strncmp(model->quant_method, "compressed", 10) != 0)
+        return false;
+    for (size_t i = 0; i < model->matrix_count; i++) {
+        unsigned const least = model->matrices[i].expert
+                                   ? 0
+                                   : scheme_capability(setup, &model->quants[model->matrices[i].quant]);
+        if (has >= least) continue;
+        c->refusal->phase = OOS_PHASE_WEIGHT_LOAD;
+        return oos_check_refuse(c,
+                                "Quantization scheme is not supported for the current GPU. Min capability: "
+                                "%u. Current capability: %u.",
+                                least, has);
+    }
+    return false;
+}
