@@ -177,6 +177,7 @@ typedef struct oos_weight_ways {
     bool expandable_segments;               /* of PyTorch's allocator */
     uint64_t torch_minor;                   /* UINT64_MAX: the newest */
     uint64_t split_limit_bytes; /* the allocator does not split blocks of this size on; 0: no limit */
+    bool awq_unpacks;           /* Marlin's AWQ weights take 32 bits each while they are repacked */
     bool mxfp4_by_triton, mxfp4_keeps_scales;
     bool fp8_blocks_by_marlin; /* also on 8.9, which has FP8 arithmetic */
     bool bnb_nests_constants;  /* bitsandbytes: constants that are quantised again stay so */
@@ -226,6 +227,7 @@ typedef struct oos_cut {
     bool swizzled_mxfp4;   /* experts in MXFP4 go through Triton's Hopper layout */
     bool keeps_scales;     /* ... and the scales they came with stay */
     bool nested_constants; /* bitsandbytes: constants that are quantised again stay so */
+    bool unpacks_awq;      /* while it is repacked for Marlin */
     uint64_t split_limit;  /* the allocator does not split blocks of this size on; 0: no limit */
     bool exact_blocks;     /* expandable segments: no rounding beyond 512 */
 } oos_cut;
@@ -249,8 +251,15 @@ size_t oos_tensors_loaded(const oos_cut *cut, const oos_matrix *matrix, const oo
 /* Whether the two lists can differ. */
 bool oos_tensors_change(const oos_cut *cut, const oos_matrix *matrix, const oos_quant *quant);
 
+/* A linear layer that is quantised while it is loaded, where that is asked for. */
+bool oos_is_made_online(const oos_matrix *matrix, const oos_quant *quant);
+
 /* Repacked for its kernel: a second copy is alive meanwhile. */
 bool oos_is_repacked(const oos_cut *cut, const oos_matrix *matrix, const oos_quant *quant);
+
+/* What is alive beside the matrix meanwhile, whose largest tensor has this many bytes; 0: it is not repacked. */
+uint64_t oos_repack_bytes(const oos_cut *cut, const oos_matrix *matrix, const oos_quant *quant,
+                          uint64_t largest);
 
 /* What the caching allocator counts for a tensor beyond its bytes. */
 uint64_t oos_block_waste(const oos_cut *cut, uint64_t bytes);
@@ -276,6 +285,10 @@ enum { OOS_WEIGHTS_TABLES = 8 };
  * who asks the device. False: the order is not known. */
 bool oos_weights_cached(const oos_shard *shard, uint64_t stage, const oos_weights_table *tables,
                         size_t table_count, uint64_t *ret_bytes);
+
+/* What blocks of layers that are quantised as each is made have beyond their bytes: freed blocks are taken that are up to 20 MiB too large.
+ * *ret_alone: the same where each had a block of its own. Both 0 where it is not done so. */
+uint64_t oos_weights_online_waste(const oos_shard *shard, uint64_t stage, uint64_t *ret_alone);
 
 /* Weights of one rank: exact arithmetic on the model's matrices, the parallel sizes and the quantisation. */
 

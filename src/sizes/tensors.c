@@ -34,6 +34,7 @@ oos_cut oos_cut_of(const oos_shard *shard)
         .swizzled_mxfp4 = shard->capability == 90 && ways->torch_minor >= 9,
         .keeps_scales = ways->mxfp4_keeps_scales,
         .nested_constants = ways->bnb_nests_constants,
+        .unpacks_awq = ways->awq_unpacks && shard->capability >= 75 && !is(asked, "awq"),
         .split_limit = ways->split_limit_bytes,
         .exact_blocks = ways->expandable_segments};
 }
@@ -207,7 +208,7 @@ static bool is_marlin_fp8(const oos_cut *cut, const oos_matrix *matrix, const oo
 }
 
 /* Linear layers that are quantised while they are loaded. */
-static bool is_made_online(const oos_matrix *matrix, const oos_quant *quant)
+bool oos_is_made_online(const oos_matrix *matrix, const oos_quant *quant)
 {
     return matrix->linear && quant->kind == OOS_QUANT_NONE && matrix->split != OOS_SPLIT_VOCAB;
 }
@@ -225,7 +226,7 @@ static void put_swizzled(list *l, const oos_cut *cut, const oos_matrix *matrix, 
 bool oos_tensors_change(const oos_cut *cut, const oos_matrix *matrix, const oos_quant *quant)
 {
     switch (quant->kind) {
-    case OOS_QUANT_NONE: return (cut->online_fp8 || cut->online_bnb) && is_made_online(matrix, quant);
+    case OOS_QUANT_NONE: return (cut->online_fp8 || cut->online_bnb) && oos_is_made_online(matrix, quant);
     case OOS_QUANT_GPTQ: return true;
     case OOS_QUANT_UNKNOWN:
     case OOS_QUANT_AWQ:
@@ -248,7 +249,7 @@ size_t oos_tensors_loaded(const oos_cut *cut, const oos_matrix *matrix, const oo
     oos_piece const p = oos_piece_of(cut, matrix, quant);
     list l = {.bytes = ret_bytes, .times = p.count};
     uint64_t const cells = oos_mul(p.rows, p.columns);
-    bool const online = is_made_online(matrix, quant);
+    bool const online = oos_is_made_online(matrix, quant);
     if (quant->kind == OOS_QUANT_MXFP4 && matrix->expert && matrix->bias &&
         cut->swizzled_mxfp4) { /* GPT-OSS */
         put_swizzled(&l, cut, matrix, &p);
@@ -299,13 +300,22 @@ bool oos_is_repacked(const oos_cut *cut, const oos_matrix *matrix, const oos_qua
     case OOS_QUANT_FP8_TENSOR:
     case OOS_QUANT_FP8_CHANNEL:
     case OOS_QUANT_FP8_BLOCK: return is_marlin_fp8(cut, matrix, quant) || matrix->expert;
-    case OOS_QUANT_NONE: return (cut->online_fp8 || cut->online_bnb) && is_made_online(matrix, quant);
+    case OOS_QUANT_NONE: return (cut->online_fp8 || cut->online_bnb) && oos_is_made_online(matrix, quant);
     case OOS_QUANT_INT8:
     case OOS_QUANT_MXFP8:
     case OOS_QUANT_BNB:
     case OOS_QUANT_UNKNOWN: return false;
     }
     return false;
+}
+
+uint64_t oos_repack_bytes(const oos_cut *cut, const oos_matrix *matrix, const oos_quant *quant,
+                          uint64_t largest)
+{
+    if (!oos_is_repacked(cut, matrix, quant)) return 0;
+    if (quant->kind != OOS_QUANT_AWQ || !cut->unpacks_awq || matrix->expert) return largest;
+    oos_piece const p = oos_piece_of(cut, matrix, quant);
+    return oos_add(largest, oos_mul(oos_mul(p.count, oos_mul(p.rows, p.columns)), 2 * 4));
 }
 
 /* ---- the allocator ---- */

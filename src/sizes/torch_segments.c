@@ -50,13 +50,16 @@ static piece rest_drop(rests *r, unsigned at)
     return p;
 }
 
-static bool rest_take(rests *r, uint64_t size, piece *ret_piece)
+/* Blocks from the split limit on are for tensors from it on, and have no more than 20 MiB too much (get_free_block). */
+static bool rest_take(rests *r, uint64_t size, uint64_t limit, piece *ret_piece)
 {
     unsigned best = RESTS_MOST;
     for (unsigned i = 0; i < r->count; i++)
         if (r->list[i].bytes >= size && (best == RESTS_MOST || r->list[i].bytes < r->list[best].bytes))
             best = i;
     if (best == RESTS_MOST) return false;
+    uint64_t const has = r->list[best].bytes;
+    if (limit && (size < limit ? has >= limit : has >= size + 20 * OOS_MIB)) return false;
     *ret_piece = rest_drop(r, best);
     return true;
 }
@@ -79,7 +82,8 @@ static piece tensor(walk *w, uint64_t bytes)
     rests *pool = pool_of(w, size);
     piece p = {0};
     if (!size || w->tried) return p;
-    if (!rest_take(pool, size, &p)) {
+    uint64_t const limit = pool == &w->large ? w->cut.split_limit : 0;
+    if (!rest_take(pool, size, limit, &p)) {
         p.bytes = p.whole = segment_of(size);
         p.segment = ++w->segment_count;
         if (p.whole > w->room) {
@@ -91,7 +95,8 @@ static piece tensor(walk *w, uint64_t bytes)
     }
     oos_assert(size <= p.bytes && p.bytes <= p.whole);
     uint64_t const rest = p.bytes - size;
-    if (pool == &w->small ? rest >= 512 : rest > OOS_MIB) {
+    bool const split = pool == &w->small ? rest >= 512 : rest > OOS_MIB && (!limit || size < limit);
+    if (split) {
         rest_put(pool, (piece){rest, p.whole, p.segment});
         p.bytes = size;
     }
@@ -195,4 +200,52 @@ bool oos_weights_cached(const oos_shard *shard, uint64_t stage, const oos_weight
     cache_empty(&w, &w.large);
     *ret_bytes = oos_sub(w.segments, w.taken);
     return true;
+}
+
+/* In fp32, then in its own type: what is given back is there for the layers. */
+static void rotary_make(walk *w, const oos_rope *rope)
+{
+    uint64_t const cells = oos_mul(rope->max_position, rope->rotary_dim);
+    piece const table = table_make(w, oos_mul(4, cells));
+    if (rope->dtype == OOS_DTYPE_F32) return;
+    tensor(w, oos_mul(cells, w->cut.dtype_bytes));
+    give_back(w, table, oos_mul(4, cells));
+}
+
+/* A linear layer is made in the model's type, quantised into another tensor, and given back. */
+static uint64_t quantised_while_made(walk *w, const oos_matrix *matrix, uint64_t *alone)
+{
+    oos_piece const p = oos_piece_of(&w->cut, matrix, &w->model->quants[0]);
+    uint64_t const cells = oos_mul(p.count, oos_mul(p.rows, p.columns));
+    uint64_t const whole = oos_mul(cells, w->cut.dtype_bytes);
+    piece const made = tensor(w, whole);
+    piece stays = tensor(w, cells);
+    if (w->cut.capability < 89) { /* for Marlin: packed, and that repacked (prepare_fp8_layer_for_marlin) */
+        piece const quantised = stays, packed = tensor(w, cells);
+        stays = tensor(w, cells);
+        give_back(w, packed, cells);
+        give_back(w, quantised, cells);
+    }
+    give_back(w, made, whole);
+    *alone = oos_add(*alone, oos_block_waste(&w->cut, cells));
+    return oos_sub(stays.bytes, cells);
+}
+
+uint64_t oos_weights_online_waste(const oos_shard *shard, uint64_t stage, uint64_t *ret_alone)
+{
+    walk w = {.model = shard->model, .cut = oos_cut_of(shard), .room = UINT64_MAX};
+    uint64_t first, waste = 0;
+    uint64_t const count = oos_shard_layers(shard, stage, &first);
+    *ret_alone = 0;
+    if (!w.cut.online_fp8 || shard->ways.online_quantisation != 2 || w.cut.exact_blocks) return 0;
+    for (size_t i = 0; i < w.model->rope_count; i++) rotary_make(&w, &w.model->rope[i]);
+    for (uint64_t i = first; i < first + count; i++) {
+        const oos_layer *layer = &w.model->layers[i];
+        for (uint32_t m = 0; m < layer->matrix_count; m++) {
+            const oos_matrix *matrix = &w.model->matrices[layer->first_matrix + m];
+            if (oos_is_made_online(matrix, &w.model->quants[w.cut.unquantised ? 0 : matrix->quant]))
+                waste = oos_add(waste, quantised_while_made(&w, matrix, ret_alone));
+        }
+    }
+    return waste;
 }

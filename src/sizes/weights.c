@@ -67,7 +67,7 @@ static uint64_t matrix_add(sum *s, const oos_matrix *matrix, uint64_t times, tot
         waste = oos_add(waste, oos_block_waste(&s->cut, tensors[t]));
     }
     loaded = oos_add(loaded, unfolded_bytes(s, matrix, quant));
-    if (oos_is_repacked(&s->cut, matrix, quant)) into->repack = oos_max(into->repack, largest);
+    into->repack = oos_max(into->repack, oos_repack_bytes(&s->cut, matrix, quant, largest));
     into->created = oos_add(into->created, oos_mul(times, created));
     into->loaded = oos_add(into->loaded, oos_mul(times, loaded));
     into->waste = oos_add(into->waste, oos_mul(times, waste));
@@ -421,7 +421,10 @@ oomsight_status oos_weights_of_stage(oos_arena *arena, const oos_shard *shard, u
     weights.draft_param_bytes = draft.created;
     weights.buffer_bytes = buffer_bytes(shard, stage);
     weights.lora_bytes = oos_lora_bytes(shard, &s.cut, stage);
-    uint64_t const waste = oos_add(oos_add(own.waste, draft.waste), buffer_waste(shard, stage));
+    uint64_t waste = oos_add(oos_add(own.waste, draft.waste), buffer_waste(shard, stage));
+    uint64_t alone;
+    uint64_t const shared_blocks = oos_weights_online_waste(shard, stage, &alone);
+    waste = oos_sub(oos_add(waste, shared_blocks), alone);
     uint64_t const stays = oos_add(oos_add(own.loaded, draft.loaded), waste);
     uint64_t const created = oos_add(own.created, draft.created);
     weights.after_load_bytes = (int64_t)oos_min(stays, INT64_MAX) - (int64_t)oos_min(created, INT64_MAX);

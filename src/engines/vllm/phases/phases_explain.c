@@ -67,8 +67,8 @@ static const char *explain_repack(oos_arena *arena, oos_plan *plan)
     if (vllm_of(plan)->strand_bytes == 0) {
         plan->answer.cause = OOS_CAUSE_REPACK;
         return oos_arena_format(arena,
-                                "The weights fit (%.2f GiB), but repacking them needs a second copy of %.2f "
-                                "GiB for a short time.",
+                                "The weights fit (%.2f GiB), but repacking them needs %.2f GiB more for a "
+                                "short time.",
                                 gib(plan->sizes.weights.loaded_bytes),
                                 gib(plan->sizes.weights.repack_transient_bytes));
     }

@@ -78,7 +78,7 @@ static oomsight_status weight_load(oos_arena *arena, oos_plan *plan, oomsight_er
     hold_model(moment, plan);
     oos_moment_hold(moment, OOS_OWNER_REPACK_COPY,
                     oos_amount_exact(plan->sizes.weights.repack_transient_bytes, OOS_SOURCE_DERIVED,
-                                     "second copy of the largest layer while it is repacked"));
+                                     "copies of the largest layer while it is repacked"));
     oos_moment_hold(moment, OOS_OWNER_STRANDED,
                     oos_amount_exact(vllm_of(plan)->strand_bytes, OOS_SOURCE_DERIVED,
                                      "20 MiB segments that the 20 MiB split limit forbids to reuse"));

@@ -5,6 +5,7 @@ static void ways_by_rules(const vllm_rules *rules, oos_weight_ways *ways)
 {
     ways->torch_minor = rules->torch_minor;
     ways->split_limit_bytes = oos_mul(rules->load_split_limit_mib, OOS_MIB);
+    ways->awq_unpacks = rules->awq_unpacks;
     ways->fp8_blocks_by_marlin = rules->fp8_blocks_by_marlin;
     ways->mxfp4_by_triton = rules->mxfp4_by_triton;
     ways->mxfp4_keeps_scales = rules->mxfp4_keeps_scales;

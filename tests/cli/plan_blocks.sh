@@ -1,0 +1,10 @@
+# Blocks that quantising gives back and takes again. The engine on a simulated GPU held 34,576, 23,568 and 25,808 KV tokens (0.32.0).
+plan() { "$OOMSIGHT" plan --offline --json "$@" | python3 -c 'import json, sys; plan = json.load(sys.stdin); print(plan["likely"], plan["phase"], plan["kv"]["tokens"])'; }
+plan --gpu rtx-4090 -- vllm serve Qwen/Qwen3-14B-Base --max-model-len 4096 --enforce-eager --quantization fp8
+plan --gpu l4 -- vllm serve Qwen/Qwen2.5-14B --enforce-eager --quantization fp8 --max-model-len 22512
+plan --gpu rtx-4090 -- vllm serve Model-SafeTensors/L3-Aethora-15B --max-model-len 4096 --enforce-eager --quantization fp8
+# Marlin's AWQ weights are unpacked to 32 bits each from 0.19.0 on: the engine asked for 1.75 GiB more than there was.
+for release in 0.18.1 0.19.0 0.32.0; do
+    plan --gpu a100-40gb --engine vllm=$release -- vllm serve hugging-quants/Meta-Llama-3.1-70B-Instruct-AWQ-INT4 --enforce-eager \
+        --gpu-memory-utilization 0.97 --max-num-batched-tokens 512 --max-model-len 1024
+done
