@@ -68,6 +68,9 @@ a30() { json --gpu A30x4 --gpu-total 23.50GiB --vllm 0.11.0 -- "$@" --tensor-par
 a30 vllm serve "$work/opt"
 a30 VLLM_USE_FLASHINFER_SAMPLER=1 vllm serve "$work/opt"
 a30 docker run -v "$work/opt:/m" vllm/vllm-openai:v0.11.0 --model /m
+echo "cold or warm, the cache is in the range, and so are 12,610,604,073 bytes: a start on the simulated GPU, which measures no kernels"
+CODE='kv = plan["kv"]; low, high = kv["available_low_bytes"], kv["available_high_bytes"]; print([f["name"] for f in plan["forks"] if low <= f["kv_bytes"] <= high], low <= 12610604073 <= high)'
+json --gpu l4x2 --vllm 0.32.0 -- vllm serve Qwen/Qwen3-8B --tensor-parallel-size 2
 CODE='print(plan["verdict"], plan["probability"], plan["doubts"])'
 echo "layers that the model drafts with, of which nothing is known"
 python3 - "$work" <<'PYTHON'

@@ -70,6 +70,13 @@ static bool doubt(oos_arena *arena, oos_plan *plan, const oos_plan *other, const
     return plan->answer.why != NULL;
 }
 
+/* The range is that of both ways. */
+static void cover(oos_amount *range, const oos_amount *other)
+{
+    range->low = oos_min(range->low, other->low);
+    range->high = oos_max(range->high, other->high);
+}
+
 oomsight_status oos_forks_plan(oos_arena *arena, oos_plan *plan, oomsight_error *reterr)
 {
     way ways[OOS_FORKS_MAX];
@@ -99,6 +106,7 @@ oomsight_status oos_forks_plan(oos_arena *arena, oos_plan *plan, oomsight_error 
                               .other_phase = other->answer.phase};
         if (!doubt(arena, plan, other, &ways[i]))
             return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for the forks");
+        if (!vllm_setup(plan)->trial) cover(&plan->sizes.non_kv, &other->sizes.non_kv);
     }
     plan->help.forks = forks;
     plan->help.fork_count = count;
