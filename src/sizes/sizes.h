@@ -177,7 +177,7 @@ typedef struct oos_weight_ways {
     bool expandable_segments;               /* of PyTorch's allocator */
     uint64_t torch_minor;                   /* UINT64_MAX: the newest */
     uint64_t split_limit_bytes; /* the allocator does not split blocks of this size on; 0: no limit */
-    bool awq_unpacks;           /* Marlin's AWQ weights take 32 bits each while they are repacked */
+    uint64_t awq_unpacks; /* 1: to 32 bits each while Marlin's are made; 2: also where "awq" is asked for */
     bool mxfp4_by_triton, mxfp4_keeps_scales;
     bool fp8_blocks_by_marlin; /* also on 8.9, which has FP8 arithmetic */
     bool bnb_nests_constants;  /* bitsandbytes: constants that are quantised again stay so */

@@ -34,7 +34,7 @@ oos_cut oos_cut_of(const oos_shard *shard)
         .swizzled_mxfp4 = shard->capability == 90 && ways->torch_minor >= 9,
         .keeps_scales = ways->mxfp4_keeps_scales,
         .nested_constants = ways->bnb_nests_constants,
-        .unpacks_awq = ways->awq_unpacks && shard->capability >= 75 && !is(asked, "awq"),
+        .unpacks_awq = ways->awq_unpacks > (is(asked, "awq") ? 1 : 0) && shard->capability >= 75,
         .split_limit = ways->split_limit_bytes,
         .exact_blocks = ways->expandable_segments};
 }

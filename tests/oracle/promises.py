@@ -2,6 +2,7 @@
 """What plan promises, started by the engine on the GPU it was promised for.
 
     tests/oracle/promises.py BINARY answers|cells [--count N] [--seed N] [--list] [--minutes N] [--results FILE]
+    tests/oracle/promises.py BINARY again [--least STARTS TOKENS CELLS]     what plan says now of every line that is kept, without an engine
 
 answers  The first suggested command of commands that lack memory, drawn by tests/plan/first_answers.py: a third names another checkpoint,
          a fifth is SGLang's. It starts, with the KV tokens that were promised. Without compilation and graphs.
@@ -109,6 +110,47 @@ def cell_config(head, feature):
     return config
 
 
+def cell_place(folder, name):
+    """The folder of a model by its name, "sliding-192"."""
+    place = os.path.join(folder, name)
+    os.makedirs(place, exist_ok=True)
+    feature, _, head = name.rpartition("-")
+    with open(os.path.join(place, "config.json"), "w", encoding="utf-8") as file:
+        json.dump(cell_config(int(head), feature), file)
+    return place
+
+
+def promise_of_cell(binary, gpu, words):
+    said = plan(binary, "vllm", gpu, words) or {}
+    starts = said.get("likely") == "starts"
+    return {"starts": starts, "backend": said.get("attention_backend"), "refused": None if starts else re.sub("^Expected error: ", "", said.get("why") or "")}
+
+
+def again(binary, rows, least):
+    """Lines of which plan says what the engine did: starts and refusals of answers, their tokens within 1 %, cells."""
+    done = {"answers": [0, 0, 0], "cells": [0, 0, 0]}
+    with tempfile.TemporaryDirectory() as folder:
+        for row in rows.values():
+            words = shlex.split(row["words"])
+            if row["set"] == "cells":
+                words[2] = cell_place(folder, words[2])
+                now = dict(row, promised=promise_of_cell(binary, row["gpu"], words))
+                right = kept(now)
+            else:
+                said = plan(binary, row["engine"], row["gpu"], words) or {"kv": {}}
+                now = dict(row, promised={"starts": said.get("likely") == "starts", "tokens": said["kv"].get("tokens") or 0})
+                right = now["promised"]["starts"] == row["said"]["starts"]
+            counts = done[row["set"]]
+            counts[0] += 1
+            counts[1] += right
+            counts[2] += row["set"] == "answers" and near(now)
+            if not right or (row["set"] == "answers" and row["said"]["starts"] and not near(now)):
+                print(shown(now))
+    (answered, starts, tokens), (celled, cells_right, _) = done["answers"], done["cells"]
+    print("%d answers: %d start or fail as planned, KV tokens within 1 %% in %d; %d cells: %d as planned" % (answered, starts, tokens, celled, cells_right))
+    return 0 if starts >= least[0] and tokens >= least[1] and cells_right >= least[2] else 1
+
+
 def cells(binary, count, seed, folder):
     rng, seen = random.Random(seed), set()
     while len(seen) < count:
@@ -119,16 +161,12 @@ def cells(binary, count, seed, folder):
         if backend and ("MLA" in backend) != (feature == "mla") or (capability, feature, head, kv, backend) in seen:
             continue
         seen.add((capability, feature, head, kv, backend))
-        place = os.path.join(folder, "%s-%d" % (feature, head))
-        os.makedirs(place, exist_ok=True)
-        with open(os.path.join(place, "config.json"), "w", encoding="utf-8") as file:
-            json.dump(cell_config(head, feature), file)
+        place = cell_place(folder, "%s-%d" % (feature, head))
         words = ["vllm", "serve", place, "--enforce-eager", "--max-model-len", "4096", "--kv-cache-dtype", kv] + (["--attention-backend", backend] if backend else [])
         if capability < 80:
             words += ["--dtype", "half"]
-        said = plan(binary, "vllm", CARDS[capability], words) or {}
         yield {"set": "cells", "engine": "vllm", "gpu": CARDS[capability], "words": shlex.join(words).replace(folder + "/", ""), "place": folder,
-               "promised": {"starts": said.get("likely") == "starts", "backend": said.get("attention_backend"), "refused": None if said.get("likely") == "starts" else re.sub("^Expected error: ", "", said.get("why") or "")}}
+               "promised": promise_of_cell(binary, CARDS[capability], words)}
 
 
 def key(row):
@@ -175,14 +213,17 @@ def shown(row):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("binary")
-    parser.add_argument("set", choices=("answers", "cells"))
+    parser.add_argument("set", choices=("answers", "cells", "again"))
     parser.add_argument("--count", type=int)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--list", action="store_true")
+    parser.add_argument("--least", type=int, nargs=3, default=(0, 0, 0))
     parser.add_argument("--minutes", type=float, default=1e6)
     parser.add_argument("--results", default=os.path.join(HERE, "promises.jsonl"))
     options = parser.parse_args()
     binary, until = os.path.abspath(options.binary), time.time() + 60 * options.minutes
+    if options.set == "again":
+        return again(binary, engines.read_results(options.results, key), options.least)
     found = {"vllm": engines.venvs().get(RELEASE["vllm"]), "sglang": sglang_beside.environments().get(RELEASE["sglang"])}
     if not any(found.values()) and not options.list:
         print("no engine in", engines.VENVS)
