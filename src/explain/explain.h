@@ -22,8 +22,15 @@ _Static_assert(OOS_PHASE_COUNT <= 32, "a set has a bit per phase");
 
 typedef struct oos_frames oos_frames;
 
-oomsight_status oos_frames_load(oos_arena *arena, const char *data_dir, const oos_frames **ret_frames,
-                                oomsight_error *reterr);
+struct oos_signals; /* NULL: no names in other lines are read */
+oomsight_status oos_frames_load(oos_arena *arena, const char *data_dir, const struct oos_signals *signals,
+                                const oos_frames **ret_frames, oomsight_error *reterr);
+
+/* The signals that name a frame in any line of a traceback, the most telling first, and the stages that each leaves. */
+bool oos_frames_line(const oos_frames *frames, size_t at, size_t *ret_signal, oos_phase_set *ret_stages);
+
+/* A list of stages by their words. */
+oomsight_status oos_stages_read(const json_t *words, oos_phase_set *ret_stages, oomsight_error *reterr);
 
 enum { OOS_TRACEBACK_MAX = 48 };
 
@@ -109,7 +116,8 @@ typedef struct oos_signal {
     bool hard;          /* of a fault: what follows it says nothing of its own reason in unlisted words */
     bool whole;         /* the sentence is the engine's own answer: it is shown whole */
     const char *unless; /* a signal in whose company this one is a consequence */
-    bool cuttable;      /* the beginning of its sentence is enough: no part of it is left open */
+    const json_t *yields_to; /* signals in whose company its sentence does not name the stage */
+    bool cuttable;           /* the beginning of its sentence is enough: no part of it is left open */
     bool
         piece; /* looked for in every allocator message, also without its literal: it may be broken by a line end */
 } oos_signal;
@@ -590,12 +598,22 @@ bool oos_command_words(oos_arena *arena, const oos_setup_text *setup, const char
     X(last_marker)     /* the log told how far it got */                                                        \
     X(serving_last)    /* ... and that was work on a request */                                                 \
     X(read_on)         /* ... below the failure */                                                              \
-    X(forward_past_kv) /* the stack has frames of the model, and the KV cache was there */                      \
     X(program)         /* a program on PyTorch without a budget of its own: no server's causes */               \
     X(server)          /* an engine that shares the card out beforehand */                                      \
-    X(served_forward)  /* the stack is that of a served step, and has frames of the model */                    \
-    X(start_forward)   /* the stack is that of a start, and has frames of the model */                          \
-    X(served_runner)   /* the stack is that of a served step, and ends in the worker itself */
+    X(forward)         /* the stack has frames of a model */                                                    \
+    X(ending)          /* the stack is that of a shutdown: a consequence, not a stage */
+/* Where it failed. */
+typedef struct oos_stage_rules oos_stage_rules;
+
+oomsight_status oos_stage_rules_load(oos_arena *arena, const char *data_dir, const oos_signals *signals,
+                                     const oos_stage_rules **ret_rules, oomsight_error *reterr);
+
+/* Fills the phase and what it rests on; false: nothing in the text shows a stage. `*ret_sentence`: the signal that names it, or NULL. */
+bool oos_stages_decide(const oos_signals *signals, const oos_stage_rules *rules, const oos_signal_set *set,
+                       oos_incident *incident, const oos_signal **ret_sentence);
+
+/* The engine said that it is up, or worked on requests. */
+bool oos_stages_serving(const oos_signals *signals, const oos_signal_set *set, const oos_incident *incident);
 
 typedef struct oos_cause_rules oos_cause_rules;
 

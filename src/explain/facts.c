@@ -137,5 +137,6 @@ void oos_facts_find(const oos_incident *incident, oos_signal_set *set)
         incident->last_marker >= OOS_PHASE_RUNTIME_PREFILL &&
             incident->last_marker <= OOS_PHASE_RUNTIME_OTHER);
     put(set, OOS_FACT_read_on, incident->read_on);
-    put(set, OOS_FACT_forward_past_kv, incident->stack.forward && incident->furthest == OOS_PHASE_KV_ALLOC);
+    put(set, OOS_FACT_forward, incident->stack.forward);
+    put(set, OOS_FACT_ending, incident->stack.ending);
 }

@@ -40,6 +40,7 @@ static oomsight_status signal_read(oos_arena *arena, const json_t *object, oos_s
     oos_json_str(object, "cause", &signal.cause);
     oos_json_str(object, "engine", &signal.engine);
     oos_json_str(object, "unless", &signal.unless);
+    signal.yields_to = json_object_get(object, "yields_to");
     oos_json_str(object, "why", &signal.why);
     oos_json_str(object, "ask", &signal.ask);
     if (oos_json_str(object, "regex", &signal.regex)) {
@@ -177,7 +178,7 @@ oomsight_status oos_signals_load(oos_arena *arena, const char *data_dir, oos_sig
     for (size_t i = 0; i < count; i++)
         OOS_TRY(signal_read(arena, json_array_get(list, i), &signals.list[i], reterr));
     OOS_TRY(index_literals(arena, list, &signals, reterr));
-    OOS_TRY(oos_frames_load(arena, data_dir, &signals.frames, reterr));
+    OOS_TRY(oos_frames_load(arena, data_dir, &signals, &signals.frames, reterr));
     OOS_TRY(oos_grammar_load(arena, data_dir, &signals.grammar, reterr));
     static const char *const topics[OOS_TOPIC_COUNT] = {"words.kv",    "words.shared", "words.host",
                                                         "words.load",  "words.graph",  "words.comm",

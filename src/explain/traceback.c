@@ -32,14 +32,21 @@ typedef struct table {
     size_t count;
 } table;
 
+typedef struct printed {
+    size_t signal;
+    oos_phase_set stages;
+} printed;
+
 struct oos_frames {
     record *list;
     size_t count;
+    printed *lines;
+    size_t line_count;
     table recorded, harvested;
     table loggers; /* by file and, instead of a function, line */
 };
 
-static oomsight_status stages_read(const json_t *words, oos_phase_set *ret_stages, oomsight_error *reterr)
+oomsight_status oos_stages_read(const json_t *words, oos_phase_set *ret_stages, oomsight_error *reterr)
 {
     const json_t *word;
     size_t at;
@@ -72,9 +79,9 @@ static oomsight_status record_read(const json_t *object, const json_t *sets, rec
     r.function = (oos_view){function, len - r.open};
     const json_t *stages = json_object_get(object, "stages");
     if (oos_json_str(object, "stages", &named)) stages = json_object_get(sets, named);
-    OOS_TRY(stages_read(stages, &r.stages, reterr));
+    OOS_TRY(oos_stages_read(stages, &r.stages, reterr));
     if (oos_json_str(object, "dispatched", &named))
-        OOS_TRY(stages_read(json_object_get(sets, named), &r.dispatched, reterr));
+        OOS_TRY(oos_stages_read(json_object_get(sets, named), &r.dispatched, reterr));
     *ret_record = r;
     return OOMSIGHT_OK;
 }
@@ -124,7 +131,7 @@ static oomsight_status table_load(oos_arena *arena, const char *data_dir, const 
     json_object_foreach(modules, module, functions) json_object_foreach(functions, number, names)
     {
         oos_phase_set stages;
-        OOS_TRY(stages_read(json_array_get(sets, strtoul(number, NULL, 10)), &stages, reterr));
+        OOS_TRY(oos_stages_read(json_array_get(sets, strtoul(number, NULL, 10)), &stages, reterr));
         words_take(json_string_value(names), module, stages, &all);
     }
     qsort(all.list, all.count, sizeof *all.list, by_function);
@@ -132,8 +139,36 @@ static oomsight_status table_load(oos_arena *arena, const char *data_dir, const 
     return OOMSIGHT_OK;
 }
 
-oomsight_status oos_frames_load(oos_arena *arena, const char *data_dir, const oos_frames **ret_frames,
-                                oomsight_error *reterr)
+static oomsight_status lines_load(oos_arena *arena, const oos_signals *signals, const json_t *root,
+                                  oos_frames *frames, oomsight_error *reterr)
+{
+    const json_t *list = json_object_get(root, "lines"), *sets = json_object_get(root, "sets");
+    frames->line_count = signals ? json_array_size(list) : 0;
+    frames->lines = OOS_NEW_ARRAY(arena, printed, frames->line_count + 1);
+    if (!frames->lines) return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for the frames");
+    for (size_t i = 0; i < frames->line_count; i++) {
+        const json_t *object = json_array_get(list, i), *stages = json_object_get(object, "stages");
+        const char *id = "", *set;
+        oos_json_str(object, "signal", &id);
+        if (oos_json_str(object, "stages", &set)) stages = json_object_get(sets, set);
+        frames->lines[i].signal = oos_signals_find(signals, id);
+        if (frames->lines[i].signal == SIZE_MAX)
+            return oos_fail(reterr, OOMSIGHT_MALFORMED, "a frame of '%s', which is no signal", id);
+        OOS_TRY(oos_stages_read(stages, &frames->lines[i].stages, reterr));
+    }
+    return OOMSIGHT_OK;
+}
+
+bool oos_frames_line(const oos_frames *frames, size_t at, size_t *ret_signal, oos_phase_set *ret_stages)
+{
+    if (at >= frames->line_count) return false;
+    *ret_signal = frames->lines[at].signal;
+    *ret_stages = frames->lines[at].stages;
+    return true;
+}
+
+oomsight_status oos_frames_load(oos_arena *arena, const char *data_dir, const oos_signals *signals,
+                                const oos_frames **ret_frames, oomsight_error *reterr)
 {
     oos_view bytes;
     json_t *root;
@@ -147,6 +182,7 @@ oomsight_status oos_frames_load(oos_arena *arena, const char *data_dir, const oo
         OOS_TRY(
             record_read(json_array_get(list, i), json_object_get(root, "sets"), &frames->list[i], reterr));
     frames->count = json_array_size(list);
+    OOS_TRY(lines_load(arena, signals, root, frames, reterr));
     OOS_TRY(table_load(arena, data_dir, "explain/recorded.json", &frames->recorded, reterr));
     OOS_TRY(table_load(arena, data_dir, "explain/harvested.json", &frames->harvested, reterr));
     OOS_TRY(table_load(arena, data_dir, "explain/loggers.json", &frames->loggers, reterr));
@@ -419,6 +455,10 @@ oos_phase_set oos_traceback_stages(const oos_traceback *stack)
     /* A number with no frame beside it may be that of another build. */
     oos_phase_set const logged = stack->count || stack->callee ? stack->logged : 0;
     oos_phase_set left = common(common(running, logged), stack->callee);
-    left = narrowed(left, stack->frames, stack->count);
-    return common(left, stack->method);
+    left = common(narrowed(left, stack->frames, stack->count), stack->method);
+    /* What a served step runs in the worker itself is neither the model nor the sampler. */
+    oos_phase_set const apart =
+        OOS_PHASE_BIT(OOS_PHASE_RUNTIME_PREFILL) | OOS_PHASE_BIT(OOS_PHASE_RUNTIME_SAMPLER);
+    bool const own = stack->worker && stack->closed && !stack->forward;
+    return own ? common(left, left & ~apart) : left;
 }

@@ -24,7 +24,7 @@ enum {
 };
 
 /* Below this a stage is a guess, and is called one. */
-#define PHASE_GUESSED 0.51
+#define PHASE_GUESSED 0.75
 
 /* What happened, and where: "OUT OF MEMORY during CUDA graph capture". */
 static void put_what(const oos_style *style, const oos_incident *incident)

@@ -18,7 +18,7 @@ printf 'Traceback (most recent call last):\n  File "/app/vllm/x.py", line 1, in 
 printf 'torch.AcceleratorError: CUDA error: out of memory\n' >"$work/kb/vllm/example/negative.log"
 "$OOMSIGHT" explain --data "$data" "$work/kb/vllm/example/positive.log" | sed -n 2p
 sed -i 's/^    {"id": "frame.lora"/    {"id": "frame.example", "kind": "frame", "literals": ["example_buffer = make("]},\n&/' "$data/explain/signals.json"
-sed -i 's/^    {"id": "stack:sleep_wake"/    {"id": "host_memory:example", "phase": "host_memory", "sure": 0.9, "why": "an example", "all": ["frame.example"]},\n&/' "$data/explain/phases.json"
+sed -i 's/^    {"id": "device"/    {"id": "host_memory:example", "by": "said", "leaves": ["host_memory"], "why": "an example", "all": ["frame.example"]},\n&/' "$data/explain/phases.json"
 sed 's/sleep-host-copy/example/; s/frame.sleep_copy/frame.example/; s/Falling asleep needs.*",/An example",/' "$data/kb/vllm/sleep-host-copy.json" >"$data/kb/vllm/example.json"
 "$OOMSIGHT" kb lint --data "$data" | sed -E 's/.*, ([0-9]+ problems)/\1/'
 "$OOMSIGHT" kb test --data "$data" "$work/kb" | tail -n 1 | sed -E 's/.*, ([0-9]+ problems)/\1/'

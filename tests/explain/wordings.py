@@ -291,7 +291,7 @@ SENTENCES = {
     "bus error of a data loader": ("ERROR: Unexpected bus error encountered in worker. This might be caused by insufficient shared memory (shm).", True, "runtime_other", {"shm_too_small"}),
     "TensorFlow's pinned memory": ("2026-01-02 03:04:05.123456: E tensorflow/stream_executor/cuda/cuda_driver.cc:893] failed to alloc 268435456 bytes on host: CUDA_ERROR_OUT_OF_MEMORY: "
                                    "out of memory", True, "host_memory", {"host_ram"}),
-    "TensorRT-LLM, no frames": ("[TensorRT-LLM][ERROR] CUDA runtime error in ::cudaMallocAsync(ptr, n, mCudaStream->get()): out of memory", True, "weight_load", {"weights_exceed_gpu"}),
+    "TensorRT-LLM, no frames": ("[TensorRT-LLM][ERROR] CUDA runtime error in ::cudaMallocAsync(ptr, n, mCudaStream->get()): out of memory", True, None, {"weights_exceed_gpu"}),
     "killed pod": ("    Last State:     Terminated\n      Reason:       OOMKilled\n      Exit Code:    137", True, "host_memory", {"host_ram"}),
     "kernel kill": ("[12345.678901] Out of memory: Killed process 4242 (VLLM::EngineCor) total-vm:98765432kB, anon-rss:61234567kB, file-rss:0kB", True, "host_memory", {"host_ram"}),
     "cgroup kill": ("Memory cgroup out of memory: Killed process 4242 (python3) total-vm:98765432kB", True, "host_memory", {"host_ram"}),
@@ -343,11 +343,11 @@ SENTENCES = {
     "accelerate": ("ValueError: Some modules are dispatched on the CPU or the disk. Make sure you have enough GPU RAM to fit the quantized model.", True, "weight_load", {"weights_exceed_gpu", "tp_needed"}),
     "async allocator": ("!!! Exception during processing !!! Allocation on device ", True, None, None),
     "MPS figures": ("RuntimeError: MPS backend out of memory (MPS allocated: 8.21 GiB, other allocations: 1.02 GiB, max allowed: 9.07 GiB). Tried to allocate 312.50 MiB on "
-                    "private pool.", True, "runtime_other", {"activation_peak"}),
+                    "private pool.", True, None, {"activation_peak"}),
     "old PyTorch": ("RuntimeError: CUDA out of memory. Tried to allocate 14.00 MiB (GPU 0; 7.93 GiB total capacity; 7.31 GiB already allocated; 3.12 MiB free; 21.40 MiB cached)",
                     True, None, {"activation_peak", "weights_exceed_gpu"}),
     "nothing held yet": ("torch.OutOfMemoryError: HIP out of memory. Tried to allocate 40.00 GiB. GPU 0 has a total capacity of 31.98 GiB of which 31.70 GiB is free. Of the "
-                         "allocated memory 0 bytes is allocated by PyTorch, and 0 bytes is reserved by PyTorch but unallocated.", True, "runtime_other", None),
+                         "allocated memory 0 bytes is allocated by PyTorch, and 0 bytes is reserved by PyTorch but unallocated.", True, None, None),
     "ggml compute": ("llama_kv_cache_update: failed to allocate compute buffers\nggml_backend_cuda_buffer_type_alloc_buffer: allocating 512.00 MiB on device 1: cudaMalloc "
                      "failed: out of memory\nggml_gallocr_reserve_n: failed to allocate CUDA1 buffer of size 536870912", True, "kv_alloc", {"activation_peak"}),
     "ggml pool": ("CUDA error: out of memory\n  current device: 0, in function ggml_cuda_pool_malloc_vmm at ggml-cuda.cu:441\n  cuMemCreate(&handle, reserve_size, &prop, 0)",
@@ -358,7 +358,7 @@ SENTENCES = {
                      "(/src/cpp/runtime/tllmBuffers.h:125)", True, "runtime_other", None),
     "TGI prefill": ("2025-02-03T10:11:12.131415Z ERROR batch{batch_size=2}:prefill:prefill{id=4 size=2}:prefill{id=4 size=2}: text_generation_client: Server error: CUDA out of "
                     "memory. Tried to allocate 410.00 MiB.", True, "runtime_prefill", None),
-    "vGPU layer": ("[4pdvGPU ERROR (pid:7 thread=1 multiprocess_memory_limit.c:277)]: device OOM encountered: usage=6442450944 limit=5368709120", True, "runtime_other", {"slice_total_mismatch"}),
+    "vGPU layer": ("[4pdvGPU ERROR (pid:7 thread=1 multiprocess_memory_limit.c:277)]: device OOM encountered: usage=6442450944 limit=5368709120", True, None, {"slice_total_mismatch"}),
     "torchrun kill": ("  exitcode  : -9 (pid: 411)\n  traceback : Signal 9 (SIGKILL) received by PID 411", False, "not_oom", {"insufficient_info"}),
     "SGLang pool": ("RuntimeError: Prefill out of memory. Try to lower your batch size.\nTry to allocate 4096 tokens.\nAvailable tokens: 3120", True, "runtime_prefill",
                     {"context_too_long_for_kv"}),

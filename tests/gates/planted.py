@@ -356,7 +356,7 @@ class Certainty(Gate):
     def test_certainties_set_to_97_percent_fall_through(self):
         self.copy("data")
         for name in ("data/explain/phases.json", "data/explain/causes.json"):
-            self.put(name, re.sub(r'"sure": ([\d.]+)', lambda found: '"sure": 0.97' if float(found.group(1)) >= 0.5 else found.group(), self.read(name)))
+            self.put(name, re.sub(r'("(?:sure|figures|few|usual)": )([\d.]+)', lambda found: found.group(1) + "0.97" if float(found.group(2)) >= 0.5 else found.group(), self.read(name)))
         code, out = self.tool("score_explain.py", BINARY, os.path.join(ROOT, "tests/evidence/reports"), "--json", "--data", self.path("data"))
         self.assertIn(code, (0, 1), out)
         with open(os.path.join(ROOT, "tests/floors.json"), encoding="utf-8") as f:

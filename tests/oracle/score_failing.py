@@ -26,7 +26,7 @@ import oraclelib  # noqa: E402
 LENGTHS = (6, 10, 16)
 MESSAGE_OF = "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate %s. GPU 0 has a total capacity of 22.03 GiB of which 1.19 MiB is free."
 ROOM = "/usr/local/lib/python3.12/dist-packages/"
-SURE = 0.51  # PHASE_GUESSED of src/report/explain_text.c
+SURE = 0.75  # PHASE_GUESSED of src/report/explain_text.c
 TELLS = re.compile(r"\bERROR\b|Error: |Traceback|out of memory", re.I)
 
 

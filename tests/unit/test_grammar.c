@@ -13,7 +13,7 @@ static int load(void **state)
     (void)state;
     arena = oos_arena_create(64 << 10);
     return oos_grammar_load(arena, NULL, &grammar, NULL) != OOMSIGHT_OK ||
-           oos_frames_load(arena, NULL, &frames, NULL) != OOMSIGHT_OK;
+           oos_frames_load(arena, NULL, NULL, &frames, NULL) != OOMSIGHT_OK;
 }
 
 static int unload(void **state)
@@ -214,7 +214,8 @@ static void functions_of_other_engines_have_their_stages(void **state)
         "  File \"/x/transformers/generation/utils.py\", line 2, in generate",
         "  File \"/x/transformers/generation/utils.py\", line 3, in _sample",
         "  File \"/x/transformers/models/llama/modeling_llama.py\", line 9, in forward"};
-    assert_int_equal(stages_of(program, 3), OOS_PHASE_BIT(OOS_PHASE_RUNTIME_OTHER));
+    assert_int_equal(stages_of(program, 3),
+                     OOS_PHASE_BIT(OOS_PHASE_RUNTIME_PREFILL) | OOS_PHASE_BIT(OOS_PHASE_RUNTIME_OTHER));
     static const char *const warmup[] = {
         "  File \"/x/text_generation_server/models/flash_causal_lm.py\", line 2, in warmup",
         "  File \"/x/text_generation_server/models/flash_causal_lm.py\", line 3, in generate_token"};

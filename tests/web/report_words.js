@@ -34,7 +34,7 @@ const bases = [...header.matchAll(/^ +X\([A-Z]+, "(\w+)", "([a-z ]+)"\)/gm)];
 assert.strictEqual(bases.length, 5);
 for (const [, word, words] of bases)
   assert.strictEqual(why({ basis: word, phase_why: '' }).toLowerCase(), words + ': ', 'the words of the text');
-assert.ok(fs.readFileSync(path.join(__dirname, '../../src/report/explain_text.c'), 'utf8').includes('PHASE_GUESSED 0.51'), 'one threshold');
+assert.ok(fs.readFileSync(path.join(__dirname, '../../src/report/explain_text.c'), 'utf8').includes('PHASE_GUESSED 0.75'), 'one threshold');
 /* One cause: the tile and "Why" name the same one, and what else is possible is said to be beside it. */
 const causes = new Function(source.match(/^function causeWords\([^]*?^}/m)[0] + '\nreturn causeWords;')();
 assert.deepStrictEqual(causes({ cause: 'fragmentation', cause_why: 'in pieces', also: ['activation_peak', 'lora'] }),
