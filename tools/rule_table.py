@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """The table tests/rules/ENGINE.tsv, rule by release, made from the engines' sources and not from data/engines/ENGINE/rules.json.
 
-    rule_table.py ENGINE --sources DIR [--write]    DIR/RELEASE/... is the source of that release, unpacked: the tag, or PyPI's package. Of a
-                                                    release that is not there the table keeps what was seen
+    rule_table.py ENGINE --sources DIR [--write]    DIR/RELEASE/... is the source of that release, unpacked: the tag, or PyPI's package. What is
+                                                    not there the table keeps as it was seen
     rule_table.py --check                           every row of the tables has its source, or says that it has none
 
 tests/rules/ENGINE.probes.tsv says where each rule is to be seen: rule, value, files of the release (from the package's folder), a regular
@@ -117,8 +117,8 @@ def table(engine, folder):
         last = None
         for version in versions:
             said = value_of(steps, version)
-            there = rule in lines and sources[version].there
-            seen = sources[version].see(lines[rule]) if there else before.get((rule, version))
+            seen = sources[version].see(lines[rule]) if rule in lines and sources[version].there else None
+            seen = seen or before.get((rule, version))
             if seen and number(seen[0]) != number(said):
                 differ.append((rule, version, said, seen))
             value, source = seen if seen else (said, "unverified")

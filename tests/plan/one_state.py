@@ -25,6 +25,8 @@ def drawn(rng):
     if rng.random() < .5:
         words += ["--max-model-len" if engine == "vllm" else "--context-length", str(rng.choice([4096, 8192, 16384, 32768]))]
     options = ["--gpu", rng.choice(GPUS)] + (["--gpu-used", "%dMiB" % rng.randrange(0, 5000, 100)] if rng.random() < .5 else [])
+    if engine == "vllm" and len(words) == 5:  # later the sampler is larger than what a cold compile takes
+        options += ["--vllm", "0.31.0"]
     return options, words
 
 

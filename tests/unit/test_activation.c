@@ -537,6 +537,9 @@ static void the_profile_of_the_newer_runner_samples_with_every_option_from_0_33(
         oos_backend_choice const backend = {.name = "FLASH_ATTN"};
         oos_outside_of(&s.setup, &backend, 0, &outside);
         if (i == 0) context = outside.context.bytes;
+        s.serve.runner = "pooling"; /* a pooler runs instead */
+        assert_true(activation_of(&s).sampler.bytes <=
+                    (uint64_t)(8192 + 1024) * 4096 * 2 + 1024 * 151936 * 2);
         assert_int_equal(outside.context.bytes - context, cases[i].early);
         end(&s);
     }
