@@ -187,7 +187,8 @@ static void put_header(const cli_options *given, unsigned count, unsigned column
 {
     char line[160], *words = NULL;
     snprintf(line, sizeof line,
-             count == 1 ? "%u run, drawn every %g s; q ends it" : "%u runs, drawn every %g s; q ends it",
+             count == 1 ? "%u run, refreshed every %g s; q ends it"
+                        : "%u runs, refreshed every %g s; q ends it",
              count, number_or(given->every, 2));
     const char *text = oomsight_words(chosen_language, line, &words, NULL) == OOMSIGHT_OK ? words : line;
     top_screen_line(text, columns);
