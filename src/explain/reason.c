@@ -69,15 +69,20 @@ static oomsight_status cause_rule_read(const oos_signals *signals, const json_t 
     return OOMSIGHT_OK;
 }
 
-static oomsight_status cause_rules_read(oos_arena *arena, const oos_signals *signals, const json_t *list,
-                                        const char *key, cause_rule **ret_rules, size_t *ret_count,
-                                        oomsight_error *reterr)
+/* The lists of `keys` one behind the other. */
+static oomsight_status cause_rules_read(oos_arena *arena, const oos_signals *signals, const json_t *root,
+                                        const char *const *keys, const char *cause, cause_rule **ret_rules,
+                                        size_t *ret_count, oomsight_error *reterr)
 {
-    size_t const count = json_array_size(list);
-    cause_rule *rules = OOS_NEW_ARRAY(arena, cause_rule, count ? count : 1);
+    size_t room = 1, count = 0;
+    for (const char *const *key = keys; *key; key++) room += json_array_size(json_object_get(root, *key));
+    cause_rule *rules = OOS_NEW_ARRAY(arena, cause_rule, room);
     if (!rules) return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for the rules");
-    for (size_t i = 0; i < count; i++)
-        OOS_TRY(cause_rule_read(signals, json_array_get(list, i), key, &rules[i], reterr));
+    for (const char *const *key = keys; *key; key++) {
+        const json_t *list = json_object_get(root, *key);
+        for (size_t i = 0; i < json_array_size(list); i++)
+            OOS_TRY(cause_rule_read(signals, json_array_get(list, i), cause, &rules[count++], reterr));
+    }
     *ret_rules = rules;
     *ret_count = count;
     return OOMSIGHT_OK;
@@ -101,6 +106,9 @@ static oomsight_status usual_causes_read(const json_t *object, oos_cause_rules *
 oomsight_status oos_cause_rules_load(oos_arena *arena, const char *data_dir, const oos_signals *signals,
                                      const oos_cause_rules **ret_rules, oomsight_error *reterr)
 {
+    /* What a sentence or a frame names, arithmetic that overrides what is usual, and what is usual in a stage. */
+    static const char *const order[] = {"sentences", "frames", "rules", "stages", NULL}, *const extras[] = {
+                                                                                             "extras", NULL};
     oos_view bytes;
     json_t *causes;
     OOS_TRY(oos_data_read(arena, data_dir, "explain/causes.json", &bytes, reterr));
@@ -108,10 +116,10 @@ oomsight_status oos_cause_rules_load(oos_arena *arena, const char *data_dir, con
     oos_cause_rules *rules = OOS_NEW(arena, oos_cause_rules);
     if (!rules) return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for the rules");
     OOS_TRY(oos_stage_rules_load(arena, data_dir, signals, &rules->stages, reterr));
-    OOS_TRY(cause_rules_read(arena, signals, json_object_get(causes, "rules"), "cause", &rules->causes,
-                             &rules->cause_count, reterr));
-    OOS_TRY(cause_rules_read(arena, signals, json_object_get(causes, "extras"), "add", &rules->extras,
-                             &rules->extra_count, reterr));
+    OOS_TRY(cause_rules_read(arena, signals, causes, order, "cause", &rules->causes, &rules->cause_count,
+                             reterr));
+    OOS_TRY(
+        cause_rules_read(arena, signals, causes, extras, "add", &rules->extras, &rules->extra_count, reterr));
     OOS_TRY(usual_causes_read(json_object_get(causes, "usual"), rules, reterr));
     *ret_rules = rules;
     return OOMSIGHT_OK;

@@ -57,7 +57,7 @@ def records(root):
 def data_problems(root):
     known, wrong = set(), []
     with open(os.path.join(root, "data/explain/causes.json"), encoding="utf-8") as f:
-        rules = json.load(f)["rules"]
+        rules = [rule for rules in map(json.load(f).get, ("sentences", "rules", "frames", "stages")) for rule in rules]
     known = {rule["cause"] for rule in rules} | {"insufficient_info"}
     for name in ("signals", "words", "templates"):
         with open(os.path.join(root, "data/explain", name + ".json"), encoding="utf-8") as f:

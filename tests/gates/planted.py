@@ -365,6 +365,26 @@ class Certainty(Gate):
             self.assertIn(figure, fallen)
 
 
+class RuleUse(Gate):
+    """tools/rule_use.py: a rule that decides one text."""
+
+    @unittest.skipUnless(BINARY, "needs the command")
+    def test_a_rule_that_decides_one_text_is_named(self):
+        self.copy("data")
+        rule = '    {"id": "kv_alloc:memory", "by": "said", "leaves": ["kv_alloc"], "why": "memory", "all": ["ggml.states"]},\n'
+        self.put("data/explain/phases.json", self.read("data/explain/phases.json").replace('    {"id": "said"', rule + '    {"id": "said"', 1))
+        reports, few = os.path.join(ROOT, "tests/evidence/reports"), self.path("few")
+        with open(os.path.join(reports, "labels.jsonl"), encoding="utf-8") as f:
+            labels = [line for line in f if re.search('"id": "(load-bare|kvalloc-llamacpp)', line)]
+        self.put("few/labels.jsonl", "".join(labels))
+        for line in labels:
+            shutil.copy(os.path.join(reports, json.loads(line)["id"] + ".log"), few)
+        code, out = self.tool("rule_use.py", BINARY, few, "--data", self.path("data"), "--only", "kv_alloc:memory", "weight_load:torch_full")
+        self.assertEqual(code, 1, out)
+        self.assertIn("kv_alloc:memory decides fewer than 3 texts", out)
+        self.assertNotIn("weight_load:torch_full decides", out)
+
+
 class Layers(Gate):
     """tools/check_layers.py: a dependency by a declaration in the place of an include."""
 
