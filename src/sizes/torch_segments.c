@@ -6,6 +6,7 @@
 #include "base/check.h"
 
 enum { RESTS_MOST = 64 };
+static const uint64_t large_buffer = 20 * OOS_MIB; /* kLargeBuffer */
 
 /* A piece of a segment. */
 typedef struct piece {
@@ -59,7 +60,7 @@ static bool rest_take(rests *r, uint64_t size, uint64_t limit, piece *ret_piece)
             best = i;
     if (best == RESTS_MOST) return false;
     uint64_t const has = r->list[best].bytes;
-    if (limit && (size < limit ? has >= limit : has >= size + 20 * OOS_MIB)) return false;
+    if (limit && (size < limit ? has >= limit : has >= size + large_buffer)) return false;
     *ret_piece = rest_drop(r, best);
     return true;
 }
@@ -67,7 +68,7 @@ static bool rest_take(rests *r, uint64_t size, uint64_t limit, piece *ret_piece)
 static uint64_t segment_of(uint64_t size)
 {
     if (size <= OOS_MIB) return 2 * OOS_MIB;
-    return size < 10 * OOS_MIB ? 20 * OOS_MIB : oos_round_up(size, 2 * OOS_MIB);
+    return size < 10 * OOS_MIB ? large_buffer : oos_round_up(size, 2 * OOS_MIB);
 }
 
 static rests *pool_of(walk *w, uint64_t size)

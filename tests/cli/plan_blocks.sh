@@ -8,3 +8,9 @@ for release in 0.18.1 0.19.0 0.32.0; do
     plan --gpu a100-40gb --engine vllm=$release -- vllm serve hugging-quants/Meta-Llama-3.1-70B-Instruct-AWQ-INT4 --enforce-eager \
         --gpu-memory-utilization 0.97 --max-num-batched-tokens 512 --max-model-len 1024
 done
+# A type of cache that every check takes, and the first forward pass not: the engine on a simulated B200 and H100 ended there.
+config() { mkdir -p "$work/$1"; printf '{"architectures":["LlamaForCausalLM"],"model_type":"llama","hidden_size":1024,"num_hidden_layers":2,"num_attention_heads":8,"num_key_value_heads":4,"head_dim":%s,"intermediate_size":2048,"vocab_size":4096,"max_position_embeddings":8192,"torch_dtype":"bfloat16"}' "$2" >"$work/$1/config.json"; }
+work=$(mktemp -d); trap 'rm -rf "$work"' EXIT; config wide 192
+for release in 0.11.0 0.11.1 0.32.0; do plan --gpu h100 --engine vllm=$release -- vllm serve "$work/wide" --kv-cache-dtype fp8_e5m2; done
+plan --gpu h100 -- vllm serve "$work/wide" --kv-cache-dtype fp8_e5m2 --attention-backend TRITON_ATTN
+plan --gpu h100 -- vllm serve "$work/wide" --kv-cache-dtype fp8_e4m3 --attention-backend TRITON_ATTN

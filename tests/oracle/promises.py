@@ -181,15 +181,15 @@ def start(binary, venv, programs, row):
     outcome = engines.dryrun(binary, venv, ["--gpu", row["gpu"]], words, environment, timeout=SECONDS)
     fits = bool(outcome.report) and outcome.report["verdict"] == "fits"
     found = re.findall(r"Using (?:AttentionBackendEnum\.)?([A-Z_0-9]+) (?:attention |MLA )?backend", outcome.log)
-    errors = [line for line in outcome.log.splitlines() if re.search(r"\w+(Error|Exception): ", line) and " WARNING " not in line and "initialization failed" not in line]
-    return {"starts": fits, "tokens": outcome.report["kv"]["tokens"] if fits else None, "backend": found[0] if found else (outcome.report or {}).get("attention_backend"),
-            "error": None if fits else re.sub(r"^.*?(\w+(Error|Exception): )", r"\1", errors[-1])[:300] if errors else "code %d" % outcome.code, "seconds": round(outcome.seconds)}
+    errors = [line for line in outcome.log.splitlines() if re.search(r"\w+(Error|Exception)(: |$)", line) and " WARNING " not in line and "initialization failed" not in line]
+    return {"starts": fits, "tokens": ((outcome.report or {}).get("kv") or {}).get("tokens"), "backend": found[0] if found else (outcome.report or {}).get("attention_backend"),
+            "error": None if fits else re.sub(r"^.*?(\w+(Error|Exception)(: |$))", r"\1", errors[-1])[:300] if errors else "code %d" % outcome.code, "seconds": round(outcome.seconds)}
 
 
 def alike(promised, said):
     """The same refusal: the sentence begins with the same words, and names the same reasons."""
-    words = [re.findall(r"[a-z0-9_]+", re.sub(r"^\w+(Error|Exception): |AttentionBackendEnum\.", "", text or "").lower()) for text in (promised, said)]
-    return bool(words[0]) and words[0][:12] == words[1][:12]
+    words = [re.findall(r"[a-z0-9_]+", re.sub(r"^\w+(Error|Exception): |AttentionBackendEnum\.|AttentionSelectorConfig", "", text or "").lower()) for text in (promised, said)]
+    return bool(words[0]) and (words[0][:12] == words[1][:12] or (said == "AssertionError" and words[0][0] == "assert"))
 
 
 def kept(row):
@@ -201,7 +201,7 @@ def kept(row):
 
 def near(row):
     promised, tokens = row["promised"].get("tokens"), row["said"].get("tokens")
-    return bool(tokens) and abs(promised - tokens) <= 0.01 * tokens
+    return bool(tokens) and row["said"]["starts"] and abs(promised - tokens) <= 0.01 * tokens
 
 
 def shown(row):

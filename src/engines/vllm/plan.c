@@ -103,27 +103,44 @@ static oomsight_status without_full_graphs(oos_arena *arena, const oos_setup **s
     return OOMSIGHT_OK;
 }
 
+/* Attention.forward(): queries are quantised as the cache is, which is asserted to be e4m3. */
+static bool query_ends(const oos_setup *setup, const oos_attention *attention,
+                       const oos_backend_choice *choice)
+{
+    const char *kv = setup->kv_dtype_word;
+    if (choice->refused || attention->mixer == OOS_MIXER_MLA || !kv || strcmp(kv, "fp8_e5m2") != 0)
+        return false;
+    return (setup->rules->query_in_fp8 >= 1 && strcmp(choice->name, "FLASH_ATTN") == 0) ||
+           (setup->rules->query_in_fp8 >= 2 && strcmp(choice->name, "TRITON_ATTN") == 0);
+}
+
 static oomsight_status choose_backend(oos_arena *arena, const oos_setup **setup, oos_plan *plan,
                                       oomsight_error *reterr)
 {
     const oos_attention *attention = main_attention((*setup)->model);
     vllm_of(plan)->backend = (oos_backend_choice){.name = "NONE", .kernel_block = 16, .full_graphs = true};
     if (attention) OOS_TRY(oos_backend_choose(arena, *setup, attention, &vllm_of(plan)->backend, reterr));
+    if (attention && query_ends(*setup, attention, &vllm_of(plan)->backend)) {
+        vllm_of(plan)->backend.refused = vllm_of(plan)->backend.raises = true;
+        vllm_of(plan)->backend.reason =
+            "AssertionError: assert self.kv_cache_dtype in {\"fp8\", \"fp8_e4m3\"}";
+    }
     bool const whole = (*setup)->graph_mode != OOS_GRAPH_NONE && (*setup)->graph_mode != OOS_GRAPH_PIECEWISE;
     return whole && !vllm_of(plan)->backend.full_graphs ? without_full_graphs(arena, setup, reterr)
                                                         : OOMSIGHT_OK;
 }
 
-/* The engine raises before it touches the device: there is nothing to account for. */
+/* The engine raises before it touches the device, or whatever there is on it: there is nothing to account for. */
 static oomsight_status refuse(oos_arena *arena, oos_plan *plan, oomsight_error *reterr)
 {
+    oos_phase const phase = vllm_of(plan)->backend.raises ? OOS_PHASE_PROFILE_RUN : OOS_PHASE_ENV;
     plan->answer.why = oos_arena_format(arena, OOS_EXPECTED_ERROR "%s", vllm_of(plan)->backend.reason);
     if (!plan->answer.why) return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for a refusal");
     oos_assert(plan->phase_count < OOS_PHASE_COUNT);
     plan->phases[plan->phase_count++] =
-        (oos_moment){.phase = OOS_PHASE_ENV, .refusal = true, .message = vllm_of(plan)->backend.reason};
+        (oos_moment){.phase = phase, .refusal = true, .message = vllm_of(plan)->backend.reason};
     /* which backend takes what changes with most releases */
-    oos_plan_refused(plan, OOS_PHASE_ENV, vllm_setup(plan)->rules->beyond > 0);
+    oos_plan_refused(plan, phase, vllm_setup(plan)->rules->beyond > 0);
     return OOMSIGHT_OK;
 }
 

@@ -9,6 +9,7 @@ typedef struct oos_backend_choice {
         *reason;  /* why a preferred one was passed over ("head size 80 is not ..."), NULL when it was first;
                            the engine's sentence when it refuses */
     bool refused; /* the engine raises instead of choosing */
+    bool raises;  /* ... once it runs, when it has chosen */
     bool forced;  /* the user chose it */
     uint64_t
         preferred_block;   /* block size the backend asks for when none was given, 0: the engine's default */
