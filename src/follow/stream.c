@@ -4,6 +4,7 @@
 #include "base/file.h"
 #include "base/hash.h"
 #include "base/json.h"
+#include "base/locale.h"
 #include "base/size.h"
 #include "base/table.h"
 
@@ -12,7 +13,7 @@
 
 enum {
     MARKS_MAX = 1024, /* cursors behind the last that is acknowledged: with more, every second is forgotten */
-    ACKNOWLEDGE_MS = 200, /* of a stream so often at most */
+    ACKNOWLEDGE_MS = 200,   /* of a stream so often at most */
     NAME_MAX_BYTES = 1024,  /* of a stream */
     CURSOR_MAX_BYTES = 512, /* as JSON */
     LABEL_MAX_BYTES = 512,
@@ -317,14 +318,15 @@ static bool read_time(const json_t *value, char to[OOS_TIME_TEXT_BYTES])
         const char *text = json_string_value(value);
         time = oos_logtime_read(oos_view_of(text), oos_logtime_now());
         char *end;
-        double const number = time == OOS_TIME_NONE ? strtod(text, &end) : 0;
+        double const number = time == OOS_TIME_NONE ? oos_real_read(text, &end) : 0;
         if (time == OOS_TIME_NONE && *text && !*end && number > 0)
             time = (int64_t)number;
         else if (time != OOS_TIME_NONE)
             return oos_logtime_print(time, to) != NULL;
     } else if (json_is_number(value)) {
         double const number = json_number_value(value);
-        if (number > 0 && number < 9e18) time = number < 1e11 ? (int64_t)(number * 1e6 + .5) * 1000 : (int64_t)number;
+        if (number > 0 && number < 9e18)
+            time = number < 1e11 ? (int64_t)(number * 1e6 + .5) * 1000 : (int64_t)number;
     }
     if (time == OOS_TIME_NONE || time <= 0) return false;
     while (time < (int64_t)1e17) time *= 1000;

@@ -12,7 +12,7 @@ echo "in a file, too"
 work=$(mktemp -d); trap 'rm -rf "$work"' EXIT
 printf '# oomsight: gpu=4090 gpu-total=%s\nvllm serve "%s"\n' 23GiB "$PWD/$llama" >"$work/whole.sh"
 printf '# oomsight: gpu=4090 gpu-total=%s\nvllm serve %s\n' 23 "$PWD/$llama" >"$work/bare.sh"
-for file in whole bare; do "$OOMSIGHT" check --offline --vllm 0.19.1 "$work/$file.sh" | sed -n 1,2p | sed "s|$work|DIR|"; done
+for file in whole bare; do "$OOMSIGHT" check --offline --vllm 0.19.1 "$work/$file.sh" | sed -n 1,2p | sed "s|$work|DIR|; s|$PWD/||"; done
 echo "the size of a card"
 plan --gpu 24GB -- vllm serve $llama
 plan --gpu '80 gb x2' -- vllm serve $llama --tensor-parallel-size 2

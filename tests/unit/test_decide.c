@@ -106,14 +106,18 @@ static void an_engine_that_is_up_serves(void **state)
     assert_false(is_serving(only(text)));
 }
 
-/* Layers with a recurrent state run with metadata only, so not in the profile run. */
-static void a_kernel_of_attention_is_a_served_batch(void **state)
+/* Layers with a recurrent state run with metadata only, so not in the profile run; what else runs them is said with it. */
+static void a_kernel_of_attention_is_first_a_served_batch(void **state)
 {
     (void)state;
     const oos_incident *incident =
         only("torch.OutOfMemoryError: XPU out of memory.\nvllm/_xpu_ops.py\n_gdn_attention_core_xpu_impl\n"
              "torch.ops._xpu_C.gdn_attention\nTried to allocate 98 MiB\n");
-    assert_int_equal(incident->phase, OOS_PHASE_RUNTIME_PREFILL);
+    assert_int_equal(incident->phases[0], OOS_PHASE_RUNTIME_PREFILL);
+    assert_string_equal(incident->question, "had it answered a request before it failed?");
+    for (size_t i = 0; i < incident->phase_count; i++)
+        assert_true(incident->phases[i] != OOS_PHASE_PROFILE_RUN &&
+                    incident->phases[i] != OOS_PHASE_WEIGHT_LOAD);
 }
 
 /* torch/cuda/__init__.py makes the context; nothing of a model has run before it, whoever calls. */
@@ -345,7 +349,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_cache_below_zero_bytes_is_refused),
         cmocka_unit_test(an_engine_that_is_up_serves),
-        cmocka_unit_test(a_kernel_of_attention_is_a_served_batch),
+        cmocka_unit_test(a_kernel_of_attention_is_first_a_served_batch),
         cmocka_unit_test(the_call_that_makes_a_context_is_the_first),
         cmocka_unit_test(a_buffer_of_the_host_is_host_memory),
         cmocka_unit_test(a_request_above_the_card_is_no_weight_and_no_headroom),

@@ -470,7 +470,8 @@ static void a_phase_says_what_it_rests_on(void **state)
         {"ValueError: No available memory for the cache blocks. Try increasing `gpu_memory_utilization` when "
          "initializing the engine.\n",
          OOS_BASIS_SAID},
-        {"  File \"vllm/v1/worker/gpu_model_runner.py\", line 1, in capture_model\n" BARE, OOS_BASIS_STACK},
+        {"  File \"vllm/v1/worker/gpu_model_runner.py\", line 1, in profile_cudagraph_memory\n" BARE,
+         OOS_BASIS_STACK},
         {"INFO 04-24 10:21:03 [gpu_worker.py:298] Available KV cache memory: 13.51 GiB\n" BARE,
          OOS_BASIS_MARK},
         {"torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 31.00 GiB. GPU 0 has a total "
@@ -478,7 +479,7 @@ static void a_phase_says_what_it_rests_on(void **state)
          "23.64 GiB of which 9.00 GiB is free. Of the allocated memory 14.00 GiB is allocated by PyTorch, "
          "and "
          "10.00 MiB is reserved by PyTorch but unallocated.\n",
-         OOS_BASIS_FIGURES},
+         OOS_BASIS_USUAL}, /* figures remove phases, and name none */
         {"import torch\nRuntimeError: HSA_STATUS_ERROR_OUT_OF_RESOURCES: out of memory on the device\n",
          OOS_BASIS_USUAL},
         {BARE, OOS_BASIS_NONE},
@@ -500,10 +501,16 @@ static void what_is_not_certain_is_a_set_and_a_question(void **state)
     assert_string_equal(bare.incidents[0].question, "had the model been loaded when it failed?");
 
     oos_explanation const read =
-        explain("  File \"vllm/v1/worker/gpu_model_runner.py\", line 1, in capture_model\n" BARE);
+        explain("  File \"vllm/v1/worker/gpu_model_runner.py\", line 1, in profile_cudagraph_memory\n" BARE);
     assert_int_equal(read.incidents[0].phase_count, 1);
-    assert_int_equal(read.incidents[0].phases[0], OOS_PHASE_CUDAGRAPH_CAPTURE);
+    assert_int_equal(read.incidents[0].phases[0], OOS_PHASE_CUDAGRAPH_PROFILE);
     assert_null(read.incidents[0].question);
+
+    oos_explanation const either =
+        explain("  File \"vllm/v1/worker/gpu_model_runner.py\", line 1, in capture_model\n" BARE);
+    assert_int_equal(either.incidents[0].phase_count, 2); /* graphs are captured on trial, too */
+    assert_int_equal(either.incidents[0].phases[0], OOS_PHASE_CUDAGRAPH_CAPTURE);
+    assert_non_null(either.incidents[0].question);
 
     /* A server that is up does not start: nobody is asked whether it had answered. */
     const char *served = "INFO 04-24 10:21:02 [api_server.py:1] vLLM API server version 0.10.0\n"
