@@ -39,6 +39,8 @@ def flags(incident):
     """(flag, value or None, direction or None) of each suggestion that is a flag of an engine."""
     for fix in incident["fixes"]:
         words = fix["change"]
+        if fix.get("model"):
+            continue  # of another checkpoint: what its flags do here says nothing
         asked = re.fullmatch(r"(?:in \w+: )?a (lower|higher) (--[\w-]+)(?:, by [\d.]+)?", words[0])
         told = re.fullmatch(r"(?:in \w+: )?(--[\w-]+)(?: (.*))?", words[0])
         if asked:
