@@ -79,7 +79,7 @@ void oos_report_explain_github(const oos_explain_page *page, oos_text *text)
             oos_text_put(text, ",");
         }
         oos_text_printf(text, "line=%" PRIu64 ",title=Out of memory %s::", incident->first_line,
-                        oos_report_where(incident->phase));
+                        oos_report_incident_where(incident, incident->phase));
         oos_ci_escaped(text, oos_report_incident_title(page, incident), false);
         if (incident->fix_count) {
             oos_text_put(text, "%0AWhat to change: ");

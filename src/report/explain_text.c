@@ -29,12 +29,13 @@ enum {
 /* What happened, and where: "OUT OF MEMORY during CUDA graph capture". */
 static void put_what(const oos_style *style, const oos_incident *incident)
 {
-    bool const placed = oos_report_where(incident->phase)[0] != '\0';
+    bool const placed = oos_report_incident_where(incident, incident->phase)[0] != '\0';
     if (!incident->is_oom) {
         if (incident->failed)
             oos_style_ink(style, OOS_INK_WARN, "FAILED, but the log does not show a memory error");
         else if (oos_report_is_unfinished(incident))
-            oos_style_ink(style, OOS_INK_WARN, "UNFINISHED %s", oos_report_where(incident->phase));
+            oos_style_ink(style, OOS_INK_WARN, "UNFINISHED %s",
+                          oos_report_incident_where(incident, incident->phase));
         else if (oos_report_is_unread(incident))
             oos_style_ink(style, OOS_INK_DIM, "NOTHING RECOGNISED");
         else
@@ -50,7 +51,7 @@ static void put_what(const oos_style *style, const oos_incident *incident)
     else
         oos_style_ink(style, OOS_INK_BAD,
                       incident->phase_sure < PHASE_GUESSED ? "OUT OF MEMORY, perhaps %s" : "OUT OF MEMORY %s",
-                      oos_report_where(incident->phase));
+                      oos_report_incident_where(incident, incident->phase));
 }
 
 /* The reason says what the title does: once is enough. */
@@ -331,9 +332,12 @@ static void put_mechanism(const oos_explain_page *page, const oos_style *style, 
 static void put_reasons(const oos_style *style, const oos_incident *incident)
 {
     char line[1024];
-    const char *basis = oos_basis_words(incident->basis), *where = oos_report_where(incident->phase);
+    const char *basis = oos_basis_words(incident->basis),
+               *where = oos_report_incident_where(incident, incident->phase);
     const char *why = incident->cause_why, *title = oos_cause_title(incident->cause);
-    const char *const stage = incident->phase_why && *incident->phase_why ? incident->phase_why : where;
+    bool const runs = where != oos_report_where(incident->phase); /* a program: it serves nothing */
+    const char *const stage =
+        !runs && incident->phase_why && *incident->phase_why ? incident->phase_why : where;
     if (strcmp(incident->cause, "insufficient_info") == 0 && !*why)
         oos_style_paragraph(style, 2, "Cause: the log does not show it.");
     else if (!is_title(incident)) {
@@ -367,14 +371,18 @@ static void put_question(const oos_style *style, const oos_incident *incident)
 {
     char line[1024];
     const char *where[OOS_STAGES_MAX];
-    for (size_t i = 0; i < incident->phase_count; i++) where[i] = oos_report_where(incident->phases[i]);
-    if (incident->phase_count == 3)
+    size_t count = 0;
+    for (size_t i = 0; i < incident->phase_count; i++) {
+        const char *words = oos_report_incident_where(incident, incident->phases[i]);
+        if (!count || strcmp(where[count - 1], words) != 0) where[count++] = words;
+    }
+    if (count == 3)
         snprintf(line, sizeof line, "The text does not decide; most often it fails %s, %s or %s.", where[0],
                  where[1], where[2]);
-    else
+    else if (count == 2)
         snprintf(line, sizeof line, "The text does not decide; most often it fails %s or %s.", where[0],
                  where[1]);
-    oos_style_paragraph(style, 2, line);
+    if (count > 1) oos_style_paragraph(style, 2, line);
     if (!incident->question) return;
     snprintf(line, sizeof line, "What would decide it: %s", incident->question);
     oos_style_paragraph(style, 2, line);

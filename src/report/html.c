@@ -186,7 +186,14 @@ static void put_incident_about(oos_text *about, const oos_explain_page *page, co
     if (about->len) oos_text_put(about, ",");
     oos_json_begin_object(&w);
     oos_json_field_str(&w, "title", oos_report_incident_title(page, incident));
-    oos_json_field_str(&w, "where", refused || !incident->is_oom ? "" : oos_report_where(incident->phase));
+    oos_json_field_str(&w, "where",
+                       refused || !incident->is_oom ? ""
+                                                    : oos_report_incident_where(incident, incident->phase));
+    oos_json_field_str(&w, "cause", oos_cause_title(incident->cause));
+    oos_json_field_array(&w, "also");
+    for (size_t i = 0; i < incident->also_count; i++)
+        oos_json_put_str(&w, oos_cause_title(incident->also[i]));
+    oos_json_end_array(&w);
     oos_json_end_object(&w);
 }
 

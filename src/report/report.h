@@ -605,6 +605,8 @@ const char *oos_report_owner_title(oos_owner owner);
 const char *oos_report_source_title(oos_source source);
 
 const char *oos_report_where(oos_phase phase); /* "while loading weights"; "" where it is not known */
+/* The same of a failure: a program that is no server serves nothing. */
+const char *oos_report_incident_where(const oos_incident *incident, oos_phase phase);
 const char *oos_report_point(oos_phase phase); /* "loading weights" */
 
 /* `gives_up` of a fix as what follows "Trade-off: ". */

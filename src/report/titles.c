@@ -27,6 +27,13 @@ const char *oos_report_source_title(oos_source source)
     return oos_source_word(source);
 }
 
+const char *oos_report_incident_where(const oos_incident *incident, oos_phase phase)
+{
+    bool const serves = phase == OOS_PHASE_RUNTIME_PREFILL || phase == OOS_PHASE_RUNTIME_SAMPLER ||
+                        phase == OOS_PHASE_RUNTIME_OTHER;
+    return incident->program && serves ? "while the program was running" : oos_report_where(phase);
+}
+
 const char *oos_report_where(oos_phase phase)
 {
     switch (phase) {
