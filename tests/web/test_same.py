@@ -320,7 +320,7 @@ class Same(Test):
         seen = self.browser.run("$('verdict').textContent")
         self.claim("the verdict is one sentence with its figures", document and document["why"] in re.sub(r"(\d),(?=\d{3})", r"\1", seen), seen)
         facts = self.browser.run("$('facts').textContent")
-        self.claim("GPU and release say where they come from", "4090 (given)" in facts and "0.32.0 (assumed)" in facts, facts)
+        self.claim("GPU and release say where they come from", "4090 (given)" in facts and re.search(r"vLLM [0-9.]+ \(assumed\)", facts) is not None, facts)
         self.ask(POD)
         facts = self.browser.run("$('facts').textContent")
         self.claim("so do those of a file", "L4 (from the text)" in facts and "0.19.1 (from the text)" in facts, facts)
