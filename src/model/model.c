@@ -494,6 +494,33 @@ oomsight_status oos_model_read(oos_arena *arena, const char *data_dir, oos_view 
     return OOMSIGHT_OK;
 }
 
+bool oos_modules_pool(oos_view text)
+{
+    json_t *list = oos_json_parse(text, 0), *module;
+    size_t at;
+    bool pools = false;
+    json_array_foreach(list, at, module)
+    {
+        const char *type, *last;
+        if (oos_json_str(module, "type", &type))
+            pools |= (last = strrchr(type, '.')) && strcmp(last, ".Pooling") == 0;
+    }
+    json_decref(list);
+    return pools;
+}
+
+static oomsight_status modules_open_dir(oos_arena *arena, const char *dir, oos_model *model,
+                                        oomsight_error *reterr)
+{
+    oos_view text;
+    const char *path = oos_arena_format(arena, "%s/modules.json", dir);
+    if (!path) return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for a path");
+    if (!oos_file_exists(path)) return OOMSIGHT_OK;
+    OOS_TRY(oos_file_read(arena, path, CONFIG_BYTES_MAX, &text, reterr));
+    model->pools = oos_modules_pool(text);
+    return OOMSIGHT_OK;
+}
+
 static oomsight_status processors_open_dir(oos_arena *arena, const char *dir, oos_model *model,
                                            oomsight_error *reterr)
 {
@@ -529,6 +556,7 @@ oomsight_status oos_model_open_dir(oos_arena *arena, const char *data_dir, const
     model.path = oos_arena_copy(arena, oos_view_of(dir));
     if (!model.path) return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for a path");
 
+    OOS_TRY(modules_open_dir(arena, dir, &model, reterr));
     if (model.vision.present) OOS_TRY(processors_open_dir(arena, dir, &model, reterr));
     OOS_TRY(oos_safetensors_open_dir(arena, dir, tensors, reterr));
     OOS_TRY(oos_tensors_attach(arena, tensors, &model, reterr));

@@ -219,6 +219,7 @@ typedef struct oos_model {
     bool tied_by_wrapper;          /* ... only by the default of the wrapper's class */
     bool lora_embeddings;          /* LoRA slots also for embedding and head */
     bool attention_free, hybrid, mla, sparse, pooling, encoder_decoder, multimodal, bidirectional_images;
+    bool pools; /* by modules.json of Sentence Transformers: served as a pooling model, whatever its class */
     oos_moe moe;
     oos_vision vision;
     oos_code code;
@@ -269,6 +270,9 @@ enum { OOS_PROCESSOR_FILES = 3 };
 extern const char *const oos_processor_files[OOS_PROCESSOR_FILES];
 
 /* Their texts, empty: not there, into a model that was read; `paths` is where they are. */
+/* modules.json names a pooling layer. What is no such list names none. */
+bool oos_modules_pool(oos_view text);
+
 oomsight_status oos_processors_read(oos_arena *arena, const char *const paths[OOS_PROCESSOR_FILES],
                                     const oos_view texts[OOS_PROCESSOR_FILES], oos_model *model,
                                     oomsight_error *reterr);

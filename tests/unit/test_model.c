@@ -141,6 +141,27 @@ static void rope_scaling_lengthens_only_where_the_engine_says_so(void **state)
 }
 
 /* As Transformers 5 reads them; what is no number of pixels says nothing, what is no JSON is refused by the file's name. */
+static void modules_of_sentence_transformers_say_that_it_pools(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text;
+        bool pools;
+    } cases[] = {
+        {"[{\"type\": \"sentence_transformers.models.Transformer\"}, {\"type\": "
+         "\"sentence_transformers.models.Pooling\"}]",
+         true},
+        {"[{\"type\": \"sentence_transformers.sentence_transformer.modules.pooling.Pooling\"}]", true},
+        {"[{\"type\": \"sentence_transformers.models.Normalize\"}]", false},
+        {"[{\"type\": 3}, 4, null]", false},
+        {"{\"type\": \"sentence_transformers.models.Pooling\"}", false},
+        {"no JSON", false},
+        {"", false},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        assert_int_equal(oos_modules_pool(oos_view_of(cases[i].text)), cases[i].pools);
+}
+
 static void a_processor_says_how_large_images_and_videos_are(void **state)
 {
     (void)state;
@@ -299,6 +320,7 @@ int main(void)
         cmocka_unit_test(the_decoder_of_a_composite_config_is_found),
         cmocka_unit_test(sliding_and_full_layers_alternate_as_the_engine_counts_them),
         cmocka_unit_test(rope_scaling_lengthens_only_where_the_engine_says_so),
+        cmocka_unit_test(modules_of_sentence_transformers_say_that_it_pools),
         cmocka_unit_test(a_processor_says_how_large_images_and_videos_are),
         cmocka_unit_test(numbers_json_cannot_hold_are_survived),
         cmocka_unit_test(sizes_that_are_none_are_refused_with_their_name),

@@ -170,7 +170,8 @@ static bool pools(const oos_setup *setup)
 {
     const oos_given_flag *convert = oos_serve_given(setup->serve, "--convert");
     const char *runner = setup->serve->runner;
-    return setup->model->pooling || (runner && strcmp(runner, "pooling") == 0) ||
+    if (runner && strcmp(runner, "generate") == 0) return setup->model->pooling;
+    return setup->model->pooling || setup->model->pools || (runner && strcmp(runner, "pooling") == 0) ||
            (convert && convert->value &&
             (strcmp(convert->value, "embed") == 0 || strcmp(convert->value, "classify") == 0));
 }
