@@ -262,8 +262,9 @@ static void ask_sentences(decision *d, const rule *by, bool topics)
 {
     static const oos_signal_kind order[] = {OOS_SIGNAL_REFUSAL, OOS_SIGNAL_OOM,  OOS_SIGNAL_HOST,
                                             OOS_SIGNAL_PLACE,   OOS_SIGNAL_HINT, OOS_SIGNAL_WORDING};
-    for (size_t k = 0; k < sizeof order / sizeof *order; k++)
-        for (size_t i = 0; counts(d, order[k], topics) && i < d->signals->count; i++) {
+    for (size_t k = 0; k < sizeof order / sizeof *order; k++) {
+        if (!counts(d, order[k], topics)) continue;
+        for (size_t i = 0; i < d->signals->count; i++) {
             const oos_signal *signal = &d->signals->list[i];
             if (signal->kind != order[k] || signal->phase == OOS_PHASE_COUNT || !oos_signal_has(d->set, i) ||
                 yields(d, signal))
@@ -273,6 +274,7 @@ static void ask_sentences(decision *d, const rule *by, bool topics)
             if (d->left != before) d->sentence = signal;
             return;
         }
+    }
 }
 
 /* Stages that cannot be told apart by what came before them. */
