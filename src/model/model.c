@@ -496,14 +496,17 @@ oomsight_status oos_model_read(oos_arena *arena, const char *data_dir, oos_view 
 
 bool oos_modules_pool(oos_view text)
 {
+    /* vLLM transformers_utils/config.py _ST_POOLING_MODULE_TYPES */
+    static const char *const types[] = {"sentence_transformers.models.Pooling",
+                                        "sentence_transformers.sentence_transformer.modules.pooling.Pooling"};
     json_t *list = oos_json_parse(text, 0), *module;
     size_t at;
     bool pools = false;
     json_array_foreach(list, at, module)
     {
-        const char *type, *last;
-        if (oos_json_str(module, "type", &type))
-            pools |= (last = strrchr(type, '.')) && strcmp(last, ".Pooling") == 0;
+        const char *type;
+        for (size_t i = 0; oos_json_str(module, "type", &type) && i < sizeof types / sizeof *types; i++)
+            pools |= strcmp(type, types[i]) == 0;
     }
     json_decref(list);
     return pools;
@@ -517,7 +520,7 @@ static oomsight_status modules_open_dir(oos_arena *arena, const char *dir, oos_m
     if (!path) return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for a path");
     if (!oos_file_exists(path)) return OOMSIGHT_OK;
     OOS_TRY(oos_file_read(arena, path, CONFIG_BYTES_MAX, &text, reterr));
-    model->pools = oos_modules_pool(text);
+    model->pooling_modules = oos_modules_pool(text);
     return OOMSIGHT_OK;
 }
 

@@ -219,7 +219,7 @@ typedef struct oos_model {
     bool tied_by_wrapper;          /* ... only by the default of the wrapper's class */
     bool lora_embeddings;          /* LoRA slots also for embedding and head */
     bool attention_free, hybrid, mla, sparse, pooling, encoder_decoder, multimodal, bidirectional_images;
-    bool pools; /* by modules.json of Sentence Transformers: served as a pooling model, whatever its class */
+    bool pooling_modules; /* in modules.json of Sentence Transformers: vLLM serves it as a pooling model */
     oos_moe moe;
     oos_vision vision;
     oos_code code;

@@ -153,6 +153,7 @@ static void modules_of_sentence_transformers_say_that_it_pools(void **state)
          true},
         {"[{\"type\": \"sentence_transformers.sentence_transformer.modules.pooling.Pooling\"}]", true},
         {"[{\"type\": \"sentence_transformers.models.Normalize\"}]", false},
+        {"[{\"type\": \"of.somebody.else.Pooling\"}]", false},
         {"[{\"type\": 3}, 4, null]", false},
         {"{\"type\": \"sentence_transformers.models.Pooling\"}", false},
         {"no JSON", false},

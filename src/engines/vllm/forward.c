@@ -171,7 +171,8 @@ static bool pools(const oos_setup *setup)
     const oos_given_flag *convert = oos_serve_given(setup->serve, "--convert");
     const char *runner = setup->serve->runner;
     if (runner && strcmp(runner, "generate") == 0) return setup->model->pooling;
-    return setup->model->pooling || setup->model->pools || (runner && strcmp(runner, "pooling") == 0) ||
+    return setup->model->pooling || setup->model->pooling_modules ||
+           (runner && strcmp(runner, "pooling") == 0) ||
            (convert && convert->value &&
             (strcmp(convert->value, "embed") == 0 || strcmp(convert->value, "classify") == 0));
 }
