@@ -10,7 +10,7 @@ enum { KINDS_MAX = 4096 };
 #define AGAIN_NS ((int64_t)3600 * 1000000000)
 
 struct oos_told_kind {
-    uint64_t key, full, first; /* ids: of the one told in full, of the first since the last report */
+    uint64_t key, full, first; /* ids of the one told in full, and of the first not reported yet */
     int64_t told_at;
     uint64_t count; /* since the last report */
     char *fixes;    /* of the one told in full, as a member of JSON */

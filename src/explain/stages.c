@@ -38,12 +38,13 @@ struct oos_stage_rules {
     rule *rules;
     preference *preferences;
     size_t rule_count, preference_count;
-    oos_condition device;              /* an allocator of the device speaks */
-    oos_condition unknown;             /* where nothing shows a stage: then none is named */
-    double sure[OOS_BASIS_COUNT], few; /* few: one stage outweighs the others that are left */
-    double counts[OOS_PHASE_COUNT];    /* how many labelled reports failed there */
-    const json_t *never;               /* stages that an engine does not have, by its name */
-    const json_t *why;                 /* sentences by basis and stage */
+    oos_condition device;  /* an allocator of the device speaks */
+    oos_condition unknown; /* where nothing shows a stage: then none is named */
+    double sure[OOS_BASIS_COUNT];
+    double few; /* where one stage outweighs the others that are left: 7 of 7 texts, a small sample */
+    double counts[OOS_PHASE_COUNT]; /* how many labelled reports failed there */
+    const json_t *never;            /* stages that an engine does not have, by its name */
+    const json_t *why;              /* sentences by basis and stage */
 };
 
 #define BIT(name) OOS_PHASE_BIT(OOS_PHASE_##name)

@@ -264,7 +264,7 @@ oomsight_status oos_streams_step(oos_streams *streams, bool over, oomsight_error
 bool oos_streams_delivered(oos_streams *streams, bool incidents);
 
 typedef struct oos_streams_figures {
-    uint64_t streams, lines, bytes;
+    uint64_t streams;
     uint64_t refused; /* records that are none: no object, no stream, no line, longer than 1 MiB */
 } oos_streams_figures;
 oos_streams_figures oos_streams_look(const oos_streams *streams);

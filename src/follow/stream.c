@@ -14,6 +14,7 @@
 enum {
     MARKS_MAX = 1024, /* cursors behind the last that is acknowledged: with more, every second is forgotten */
     ACKNOWLEDGE_MS = 200,   /* of a stream so often at most */
+    SAVE_MS = 1000,         /* likewise what is known of all */
     NAME_MAX_BYTES = 1024,  /* of a stream */
     CURSOR_MAX_BYTES = 512, /* as JSON */
     LABEL_MAX_BYTES = 512,
@@ -310,7 +311,7 @@ static oomsight_status feed_lines(stream *s, oos_view text, oomsight_error *rete
 
 /* ---- records --------------------------------------------------------------------------------------------------------- */
 
-/* RFC 3339, or seconds, milliseconds, microseconds or nanoseconds since 1970: a number is what makes it a time of this century. */
+/* RFC 3339, or a number since 1970, in seconds or any unit down to nanoseconds: the size of the number tells which. */
 static bool read_time(const json_t *value, char to[OOS_TIME_TEXT_BYTES])
 {
     int64_t time = OOS_TIME_NONE;
@@ -413,7 +414,6 @@ static oomsight_status take_record(oos_streams *all, json_t *record, oomsight_er
     uint64_t const begin = s->bytes, print = oos_hash_add(OOS_HASH_START, line ? line : "", len);
     s->pushed_at = oos_clock_ms();
     oomsight_status status = line ? feed_lines(s, (oos_view){line, len}, reterr) : OOMSIGHT_OK;
-    all->figures.lines += line != NULL;
     if (status != OOMSIGHT_OK || !add_mark(s, begin, print, cursor)) {
         free(cursor);
         return status != OOMSIGHT_OK ? status : oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for a stream");
@@ -461,7 +461,6 @@ static bool hold(oos_streams *all, oos_view text)
 
 oomsight_status oos_streams_push(oos_streams *all, oos_view text, oomsight_error *reterr)
 {
-    all->figures.bytes += text.len;
     while (text.len) {
         const char *end = memchr(text.ptr, '\n', text.len);
         oos_view const line = oos_view_slice(text, 0, end ? (size_t)(end - text.ptr) : SIZE_MAX);
@@ -502,7 +501,7 @@ oomsight_status oos_streams_step(oos_streams *all, bool over, oomsight_error *re
 bool oos_streams_delivered(oos_streams *all, bool incidents)
 {
     int64_t const now = oos_clock_ms();
-    if (!all->params.state_folder || (!incidents && now - all->saved_at < 1000)) return true;
+    if (!all->params.state_folder || (!incidents && now - all->saved_at < SAVE_MS)) return true;
     for (stream *s = all->list; s; s = s->hh.next) keep(s);
     all->saved_at = now;
     return oos_state_save(all->state, incidents, oos_logtime_now());

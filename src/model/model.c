@@ -499,15 +499,12 @@ bool oos_modules_pool(oos_view text)
     /* vLLM transformers_utils/config.py _ST_POOLING_MODULE_TYPES */
     static const char *const types[] = {"sentence_transformers.models.Pooling",
                                         "sentence_transformers.sentence_transformer.modules.pooling.Pooling"};
-    json_t *list = oos_json_parse(text, 0), *module;
-    size_t at;
+    json_t *list = oos_json_parse(text, 0);
+    const char *type;
     bool pools = false;
-    json_array_foreach(list, at, module)
-    {
-        const char *type;
-        for (size_t i = 0; oos_json_str(module, "type", &type) && i < sizeof types / sizeof *types; i++)
-            pools |= strcmp(type, types[i]) == 0;
-    }
+    for (size_t i = 0; i < json_array_size(list); i++)
+        pools |= oos_json_str(json_array_get(list, i), "type", &type) &&
+                 (strcmp(type, types[0]) == 0 || strcmp(type, types[1]) == 0);
     json_decref(list);
     return pools;
 }

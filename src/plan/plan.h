@@ -343,7 +343,7 @@ typedef struct oos_plan {
 #define OOS_PROBABILITY_DOUBTED 0.9
 #define OOS_PROBABILITY_UNSEEN 0.7
 #define OOS_PROBABILITY_HOST_SHORT 0.2
-#define OOS_PROBABILITY_REFUSED_BEFORE 0.2
+#define OOS_PROBABILITY_REFUSED_BEFORE 0.2 /* chosen by judgement, not measured */
 #define OOS_PROBABILITY_NONE (-1.0)
 
 /* Starts, or likely starts. */

@@ -169,12 +169,11 @@ static uint64_t context_of(const oos_setup *setup)
 static bool pools(const oos_setup *setup)
 {
     const oos_given_flag *convert = oos_serve_given(setup->serve, "--convert");
-    const char *runner = setup->serve->runner;
-    if (runner && strcmp(runner, "generate") == 0) return setup->model->pooling;
-    return setup->model->pooling || setup->model->pooling_modules ||
-           (runner && strcmp(runner, "pooling") == 0) ||
-           (convert && convert->value &&
-            (strcmp(convert->value, "embed") == 0 || strcmp(convert->value, "classify") == 0));
+    const char *to = convert && convert->value ? convert->value : "";
+    const char *runner = setup->serve->runner ? setup->serve->runner : "";
+    if (setup->model->pooling || strcmp(runner, "generate") == 0) return setup->model->pooling;
+    return setup->model->pooling_modules || strcmp(runner, "pooling") == 0 || strcmp(to, "embed") == 0 ||
+           strcmp(to, "classify") == 0;
 }
 
 /* The newer runner's profile run from 0.33 on: a copy of the logits in fp32; FlashInfer has two more, masked and as probabilities
