@@ -166,6 +166,9 @@ oomsight_status oos_signals_load(oos_arena *arena, const char *data_dir, oos_sig
 
 /* Index of a signal, or SIZE_MAX. */
 size_t oos_signals_find(const oos_signals *signals, const char *id);
+bool oos_signals_have(const oos_signals *signals, const oos_signal_set *set, const char *id);
+const oos_signal *oos_signals_first(const oos_signals *signals, const oos_signal_set *set,
+                                    oos_signal_kind kind); /* NULL: none of that kind */
 
 /* Conditions over a set of signals and facts, as rules and records of the knowledge base state them. */
 
@@ -701,6 +704,11 @@ typedef enum oos_fact {
 } oos_fact;
 
 const char *oos_fact_name(oos_fact fact); /* "tried_gt_total" */
+
+static inline bool oos_has_fact(const oos_signal_set *set, oos_fact fact)
+{
+    return oos_signal_has(set, OOS_SIGNALS_MAX + (size_t)fact);
+}
 
 /* Adds what holds to `set`, fact i at index OOS_SIGNALS_MAX + i. */
 void oos_facts_find(const oos_incident *incident, oos_signal_set *set);

@@ -125,38 +125,24 @@ oomsight_status oos_cause_rules_load(oos_arena *arena, const char *data_dir, con
     return OOMSIGHT_OK;
 }
 
-static bool has(const oos_signals *signals, const oos_signal_set *set, const char *id)
-{
-    size_t const index = oos_signals_find(signals, id);
-    return index != SIZE_MAX && oos_signal_has(set, index);
-}
-
-static const oos_signal *first_of(const oos_signals *signals, const oos_signal_set *set, oos_signal_kind kind)
-{
-    for (size_t i = 0; i < signals->count; i++)
-        if (signals->list[i].kind == kind && oos_signal_has(set, i)) return &signals->list[i];
-    return NULL;
-}
-
 /* The line that names the error may be cut off. Inside the dummy runs of the engine, which do nothing but allocate and
  * compute, that is most likely memory; anywhere else it is not said. */
 static bool is_suspected(const oos_signals *signals, const oos_signal_set *set)
 {
-    if (first_of(signals, set, OOS_SIGNAL_FAULT) || has(signals, set, "frame.compile")) return false;
+    if (oos_signals_first(signals, set, OOS_SIGNAL_FAULT) || oos_signals_have(signals, set, "frame.compile"))
+        return false;
     /* Two functions of the engine fail for nothing else. */
-    if (has(signals, set, "frame.kv_check") || has(signals, set, "frame.request_memory")) return true;
-    return has(signals, set, "frame.dummy_sampler") ||
-           (has(signals, set, "frame.profile_run") && has(signals, set, "frame.dummy_run"));
-}
-
-static bool has_fact(const oos_signal_set *set, oos_fact fact)
-{
-    return oos_signal_has(set, OOS_SIGNALS_MAX + (size_t)fact);
+    if (oos_signals_have(signals, set, "frame.kv_check") ||
+        oos_signals_have(signals, set, "frame.request_memory"))
+        return true;
+    return oos_signals_have(signals, set, "frame.dummy_sampler") ||
+           (oos_signals_have(signals, set, "frame.profile_run") &&
+            oos_signals_have(signals, set, "frame.dummy_run"));
 }
 
 static bool is_program_set(const oos_signal_set *set)
 {
-    return has_fact(set, OOS_FACT_program);
+    return oos_has_fact(set, OOS_FACT_program);
 }
 
 /* Of servers that share the card out beforehand; another program has no such setting. */
@@ -177,8 +163,10 @@ static bool is_servers(const char *cause)
 /* What the printed figures rule out, whichever rule would name it. */
 static bool is_refuted(const char *cause, const oos_signal_set *set)
 {
-    bool const above_all = has_fact(set, OOS_FACT_tried_gt_total) || has_fact(set, OOS_FACT_tried_huge);
-    bool const room = has_fact(set, OOS_FACT_pool_le_free), given = has_fact(set, OOS_FACT_kv_given_large);
+    bool const above_all =
+        oos_has_fact(set, OOS_FACT_tried_gt_total) || oos_has_fact(set, OOS_FACT_tried_huge);
+    bool const room = oos_has_fact(set, OOS_FACT_pool_le_free),
+               given = oos_has_fact(set, OOS_FACT_kv_given_large);
     const struct {
         bool holds;
         const char *cause;
@@ -192,7 +180,7 @@ static bool is_refuted(const char *cause, const oos_signal_set *set)
         /* No budget enters a cache whose size was given. */
         {given, "gmu_too_high_leaves_no_headroom"},
         {given, "gmu_too_low"},
-        {has_fact(set, OOS_FACT_text_model), "mm_encoder_peak"},
+        {oos_has_fact(set, OOS_FACT_text_model), "mm_encoder_peak"},
     };
     for (size_t i = 0; i < sizeof refuted / sizeof *refuted; i++)
         if (refuted[i].holds && strcmp(cause, refuted[i].cause) == 0) return true;
@@ -263,8 +251,10 @@ static const char *engine_of(const oos_signals *signals, const oos_incident *inc
         if (signals->list[i].engine && oos_signal_has(set, i)) found = signals->list[i].engine;
     if (found) return found;
     if (incident->v1) return oos_engine_default->name;
-    if (has(signals, set, "engine.pytorch")) return "pytorch";
-    return first_of(signals, set, OOS_SIGNAL_OOM) && has(signals, set, "torch.oom") ? "pytorch" : NULL;
+    if (oos_signals_have(signals, set, "engine.pytorch")) return "pytorch";
+    return oos_signals_first(signals, set, OOS_SIGNAL_OOM) && oos_signals_have(signals, set, "torch.oom")
+               ? "pytorch"
+               : NULL;
 }
 
 /* The frames of a program that is no engine are there, so it is not a bare message of one either. */
@@ -272,10 +262,10 @@ static bool is_program(const oos_signals *signals, const oos_signal_set *set, co
 {
     if (engine && strcmp(engine, "transformers") == 0) return true;
     if (engine && strcmp(engine, "pytorch") != 0) return false;
-    if (has(signals, set, "frame.request")) return false;
-    return has(signals, set, "engine.pytorch") || has(signals, set, "frame.file") ||
-           has(signals, set, "frame.train") || has(signals, set, "torch.old") ||
-           has(signals, set, "torch.async");
+    if (oos_signals_have(signals, set, "frame.request")) return false;
+    return oos_signals_have(signals, set, "engine.pytorch") || oos_signals_have(signals, set, "frame.file") ||
+           oos_signals_have(signals, set, "frame.train") || oos_signals_have(signals, set, "torch.old") ||
+           oos_signals_have(signals, set, "torch.async");
 }
 
 /* The first that names its reason, else the first. */
@@ -303,7 +293,8 @@ static void conclude_quiet(const oos_signals *signals, const oos_cause_rules *ru
                            const oos_signal_set *set, oos_incident *incident)
 {
     const oos_signal *fault = fault_of(signals, set);
-    bool const captured = has(signals, set, "mark.captured") || first_of(signals, set, OOS_SIGNAL_READY);
+    bool const captured =
+        oos_signals_have(signals, set, "mark.captured") || oos_signals_first(signals, set, OOS_SIGNAL_READY);
     if (fault) {
         incident->verdict_rule = fault->id;
         quiet(incident, OOS_PHASE_NOT_OOM, fault->cause ? fault->cause : "insufficient_info",
@@ -329,7 +320,7 @@ static void conclude_quiet(const oos_signals *signals, const oos_cause_rules *ru
                 add_also(incident, rules->usual[incident->phase][i], set);
         } else
             incident->phase = OOS_PHASE_NOT_OOM;
-    } else if (oos_signal_has(set, OOS_SIGNALS_MAX + OOS_FACT_sleep_residue)) {
+    } else if (oos_has_fact(set, OOS_FACT_sleep_residue)) {
         quiet(incident, OOS_PHASE_SLEEP_WAKE, "sleep_wake_competitor", 0.4,
               "what followed: wake-up maps the memory again");
         incident->basis = OOS_BASIS_FIGURES;
@@ -343,7 +334,7 @@ static void conclude_quiet(const oos_signals *signals, const oos_cause_rules *ru
         incident->phase_why = "the last phase that the log shows";
         incident->basis = OOS_BASIS_MARK;
         incident->phase_sure = NAMED_SURE;
-    } else if (captured || first_of(signals, set, OOS_SIGNAL_MARKER)) {
+    } else if (captured || oos_signals_first(signals, set, OOS_SIGNAL_MARKER)) {
         quiet(incident, OOS_PHASE_NOT_OOM, "healthy_log", captured ? NAMED_SURE : 0.6, NULL);
     } else {
         quiet(incident, OOS_PHASE_NOT_OOM, "insufficient_info", 0.2, "the lines in which it failed");
@@ -354,7 +345,8 @@ static void conclude_quiet(const oos_signals *signals, const oos_cause_rules *ru
 static void drop_consequences(const oos_signals *signals, oos_signal_set *set)
 {
     for (size_t i = 0; i < signals->count; i++)
-        if (signals->list[i].unless && oos_signal_has(set, i) && has(signals, set, signals->list[i].unless))
+        if (signals->list[i].unless && oos_signal_has(set, i) &&
+            oos_signals_have(signals, set, signals->list[i].unless))
             oos_signal_remove(set, i);
 }
 
@@ -364,7 +356,7 @@ static const oos_signal *first_said(const oos_signals *signals, const oos_signal
                                             OOS_SIGNAL_HOST};
     const oos_signal *said = NULL;
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds && !said; i++)
-        said = first_of(signals, set, kinds[i]);
+        said = oos_signals_first(signals, set, kinds[i]);
     return said;
 }
 
@@ -411,8 +403,8 @@ void oos_reason(const oos_signals *signals, const oos_cause_rules *rules, oos_in
     /* A cache below zero bytes is refused by the very next call; models without a cache go on and say so. */
     bool const below_zero =
         oos_known(incident, OOS_NUMBER_kv_available) && incident->numbers[OOS_NUMBER_kv_available].negative &&
-        !oos_stages_serving(signals, &set, incident) && !has(signals, &set, "mark.captured");
-    bool const refused = has_fact(&set, OOS_FACT_kv_negative) && (incident->failed || below_zero);
+        !oos_stages_serving(signals, &set, incident) && !oos_signals_have(signals, &set, "mark.captured");
+    bool const refused = oos_has_fact(&set, OOS_FACT_kv_negative) && (incident->failed || below_zero);
     incident->is_oom = stated || refused || is_suspected(signals, &set);
     incident->verdict_rule = said               ? said->id
                              : refused          ? "fact.kv_negative"

@@ -197,3 +197,17 @@ size_t oos_signals_find(const oos_signals *signals, const char *id)
         if (strcmp(signals->list[i].id, id) == 0) return i;
     return SIZE_MAX;
 }
+
+bool oos_signals_have(const oos_signals *signals, const oos_signal_set *set, const char *id)
+{
+    size_t const index = oos_signals_find(signals, id);
+    return index != SIZE_MAX && oos_signal_has(set, index);
+}
+
+const oos_signal *oos_signals_first(const oos_signals *signals, const oos_signal_set *set,
+                                    oos_signal_kind kind)
+{
+    for (size_t i = 0; i < signals->count; i++)
+        if (signals->list[i].kind == kind && oos_signal_has(set, i)) return &signals->list[i];
+    return NULL;
+}

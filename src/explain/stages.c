@@ -174,8 +174,7 @@ oomsight_status oos_stage_rules_load(oos_arena *arena, const char *data_dir, con
 
 bool oos_stages_serving(const oos_signals *signals, const oos_signal_set *set, const oos_incident *incident)
 {
-    size_t const ready = oos_signals_find(signals, "mark.ready");
-    return (ready != SIZE_MAX && oos_signal_has(set, ready)) ||
+    return oos_signals_have(signals, set, "mark.ready") ||
            (incident->furthest >= OOS_PHASE_RUNTIME_PREFILL && incident->furthest <= OOS_PHASE_RUNTIME_OTHER);
 }
 
@@ -196,27 +195,9 @@ static bool is_one(oos_phase_set stages)
     return !(stages & (stages - 1));
 }
 
-static bool is_few(oos_phase_set stages)
-{
-    return __builtin_popcount(stages) <= OOS_STAGES_MAX;
-}
-
-static bool has_fact(const oos_signal_set *set, oos_fact fact)
-{
-    return oos_signal_has(set, OOS_SIGNALS_MAX + (size_t)fact);
-}
-
 static bool has(const decision *d, const char *id)
 {
-    size_t const index = oos_signals_find(d->signals, id);
-    return index != SIZE_MAX && oos_signal_has(d->set, index);
-}
-
-static bool has_kind(const decision *d, oos_signal_kind kind)
-{
-    for (size_t i = 0; i < d->signals->count; i++)
-        if (d->signals->list[i].kind == kind && oos_signal_has(d->set, i)) return true;
-    return false;
+    return oos_signals_have(d->signals, d->set, id);
 }
 
 static void narrow(decision *d, const rule *by, oos_phase_set to)
@@ -306,7 +287,7 @@ static oos_phase_set last_stage(const decision *d)
     bool const sizing = phase == OOS_PHASE_KV_SIZING, alloc = phase == OOS_PHASE_KV_ALLOC;
     /* Where an allocation failed it was not arithmetic that refused, and the other way round. */
     if (sizing && oos_condition_holds(&d->rules->device, d->set)) phase = OOS_PHASE_KV_ALLOC;
-    if (alloc && !has_kind(d, OOS_SIGNAL_OOM)) phase = OOS_PHASE_KV_SIZING;
+    if (alloc && !oos_signals_first(d->signals, d->set, OOS_SIGNAL_OOM)) phase = OOS_PHASE_KV_SIZING;
     if (phase == OOS_PHASE_COUNT) return 0;
     if (order_of(phase) < OOS_PHASE_RUNTIME_PREFILL || d->incident->last_marker == OOS_PHASE_RUNTIME_PREFILL)
         return OOS_PHASE_BIT(phase);
@@ -445,7 +426,7 @@ static bool outweighs(const oos_stage_rules *rules, oos_phase phase, oos_phase_s
 static void name_several(const decision *d, oos_incident *incident)
 {
     const oos_stage_rules *rules = d->rules;
-    bool const server = has_fact(d->set, OOS_FACT_server);
+    bool const server = oos_has_fact(d->set, OOS_FACT_server);
     oos_phase_set left = d->left;
     const preference *first = NULL;
     for (size_t i = 0; i < rules->preference_count && !first; i++)
@@ -459,7 +440,8 @@ static void name_several(const decision *d, oos_incident *incident)
         add_stage(incident, next, &left);
     }
     if (incident->phase_count > 1) incident->question = question_of(incident, server);
-    bool const mixed = server && d->left & SERVING && d->left & STARTING && !is_few(d->left);
+    bool const mixed =
+        server && d->left & SERVING && d->left & STARTING && __builtin_popcount(d->left) > OOS_STAGES_MAX;
     bool const blind = !d->shown && oos_condition_holds(&rules->unknown, d->set);
     if (((blind || mixed) && (!first || first->vague)) || !incident->phase_count) {
         incident->phase_why = "nothing in the text shows a stage";
