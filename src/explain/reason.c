@@ -8,6 +8,10 @@ enum { PHASES_MAX = 8 };
 #define VAGUE_SURE 0.45
 #define NAMED_SURE 0.8
 
+/* What a cause rests on, and so how often it is right: measured over all reports (tools/check_certainty.py). */
+typedef enum trust { TRUST_NONE, TRUST_USUAL, TRUST_FEW, TRUST_SHOWN, TRUST_COUNT } trust;
+static const char *const trust_words[TRUST_COUNT] = {"none", "usual", "few", "shown"};
+
 typedef struct cause_rule {
     oos_condition when;
     oos_phase phases[PHASES_MAX];
@@ -15,20 +19,18 @@ typedef struct cause_rule {
     const char *cause;  /* or what an extra adds */
     const char *also[OOS_ALSO_MAX];
     size_t also_count;
-    double sure;
+    trust level;
     const char *id, *why, *ask;
     const json_t *of; /* as above */
 } cause_rule;
 
 enum { USUAL_MAX = 4 };
-/* Below this a cause is a guess, and the usual ones of its stage are named beside it. */
-#define GUESSED 0.6
-#define PLACE_SURE 0.5
 
 struct oos_cause_rules {
     const oos_stage_rules *stages;
     cause_rule *causes, *extras;
     size_t cause_count, extra_count;
+    double sure[TRUST_COUNT];
     const char *usual[OOS_PHASE_COUNT][USUAL_MAX]; /* causes of a stage, the most frequent first */
 };
 
@@ -37,6 +39,18 @@ static const char *said_of(const json_t *of, const char *engine, const char *key
 {
     const json_t *own = engine ? json_object_get(json_object_get(of, engine), key) : NULL;
     return own ? json_string_value(own) : otherwise; /* null: the engine has nothing to say of it */
+}
+
+static oomsight_status trust_read(const json_t *rule, trust *ret_level, oomsight_error *reterr)
+{
+    const char *word = json_string_value(json_object_get(rule, "level"));
+    if (!word) return OOMSIGHT_OK; /* an extra is not named for itself */
+    for (size_t i = 0; i < TRUST_COUNT; i++) {
+        if (strcmp(word, trust_words[i]) != 0) continue;
+        *ret_level = (trust)i;
+        return OOMSIGHT_OK;
+    }
+    return oos_fail(reterr, OOMSIGHT_MALFORMED, "no such level: '%s'", word);
 }
 
 static oomsight_status cause_rule_read(const oos_signals *signals, const json_t *json, const char *key,
@@ -59,7 +73,7 @@ static oomsight_status cause_rule_read(const oos_signals *signals, const json_t 
         rule.also[i] = json_string_value(json_array_get(also, i));
         if (!rule.also[i]) return oos_fail(reterr, OOMSIGHT_MALFORMED, "rule of '%s': also", rule.cause);
     }
-    oos_json_f64(json, "sure", &rule.sure);
+    OOS_TRY(trust_read(json, &rule.level, reterr));
     oos_json_str(json, "id", &rule.id);
     oos_json_str(json, "why", &rule.why);
     oos_json_str(json, "ask", &rule.ask);
@@ -121,6 +135,8 @@ oomsight_status oos_cause_rules_load(oos_arena *arena, const char *data_dir, con
     OOS_TRY(
         cause_rules_read(arena, signals, causes, extras, "add", &rules->extras, &rules->extra_count, reterr));
     OOS_TRY(usual_causes_read(json_object_get(causes, "usual"), rules, reterr));
+    for (size_t i = 0; i < TRUST_COUNT; i++)
+        oos_json_f64(json_object_get(causes, "sure"), trust_words[i], &rules->sure[i]);
     *ret_rules = rules;
     return OOMSIGHT_OK;
 }
@@ -211,8 +227,8 @@ static void find_cause(const oos_cause_rules *rules, const oos_signal_set *set, 
     bool const program = is_program_set(set);
     for (size_t i = 0; i < rules->cause_count && !found; i++)
         if (applies(&rules->causes[i], set, incident->phase)) found = &rules->causes[i];
+    trust level = found ? found->level : TRUST_NONE;
     incident->cause = found ? found->cause : "insufficient_info";
-    incident->cause_sure = found ? found->sure : 0.2;
     incident->cause_why = found ? said_of(found->of, incident->engine, "why", found->why) : "";
     incident->cause_rule = found ? found->id : "";
     incident->ask = found ? said_of(found->of, incident->engine, "ask", found->ask) : NULL;
@@ -220,7 +236,7 @@ static void find_cause(const oos_cause_rules *rules, const oos_signal_set *set, 
     if (place && place->kind == OOS_SIGNAL_PLACE && place->cause && !(program && is_servers(place->cause))) {
         const char *before = incident->cause;
         incident->cause = place->cause;
-        incident->cause_sure = PLACE_SURE;
+        level = TRUST_SHOWN;
         incident->cause_why = "the source of the sentence shows what it was for";
         incident->cause_rule = place->id;
         if (strcmp(before, "insufficient_info") != 0) add_also(incident, before, set);
@@ -229,7 +245,8 @@ static void find_cause(const oos_cause_rules *rules, const oos_signal_set *set, 
         if (applies(&rules->extras[i], set, incident->phase)) add_also(incident, rules->extras[i].cause, set);
     incident->also_shown = incident->also_count;
     for (size_t i = 0; found && i < found->also_count; i++) add_also(incident, found->also[i], set);
-    for (size_t i = 0; incident->cause_sure < GUESSED && i < USUAL_MAX; i++)
+    incident->cause_sure = rules->sure[level];
+    for (size_t i = 0; level <= TRUST_USUAL && i < USUAL_MAX; i++)
         if (rules->usual[incident->phase][i]) add_also(incident, rules->usual[incident->phase][i], set);
 }
 
