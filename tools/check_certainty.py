@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Does explain mean what it says of its certainty? check_certainty.py BINARY DIR... [--list]
+"""Does explain mean what it says of its certainty? check_certainty.py BINARY DIR... [--list] [--data FOLDER]
 
 Each answer states a share: how often answers of its kind are right. Over all reports of all sets together, answers that
 state the same share must be right that often: where 20 or more state it, at most 0.05 too often or too seldom. A phase is
@@ -32,13 +32,14 @@ def main():
     parser.add_argument("binary")
     parser.add_argument("directory", nargs="+")
     parser.add_argument("--list", action="store_true")
+    parser.add_argument("--data", help="another data folder for the command")
     args = parser.parse_args()
     folders = [folder for folder in args.directory if os.path.exists(os.path.join(folder, "labels.jsonl"))]
     if not folders:
         print("no reports at hand")
         return 77
     right, total = collections.Counter(), collections.Counter()
-    for what, stated, is_right, name in answers(explainlib.read_samples(args.binary, folders)):
+    for what, stated, is_right, name in answers(explainlib.read_samples(args.binary, folders, ["--data", args.data] if args.data else [])):
         key = what, round(stated, 2)
         right[key] += is_right
         total[key] += 1

@@ -53,6 +53,7 @@ struct oos_collector {
     size_t user_signal;   /* index of "user.text" */
     uint64_t user_line;   /* the last line that logs a request */
     uint64_t user_until;  /* the last line that a user wrote */
+    uint64_t muted_line;  /* tells why something was done without that the line above names */
     bool loud;            /* a frame, a death or a line of level ERROR is part of the open incident */
     oos_rank *ranks;      /* of `open`; made when the first rank speaks */
     oos_bench *bench;
@@ -700,12 +701,21 @@ static bool after_hard_fault(const oos_collector *c)
     return false;
 }
 
+/* `File "...", line 12, in oom_guard`: the name of a function is no sentence. */
+static bool is_bare_frame(oos_view text)
+{
+    while (text.len && text.ptr[0] == ' ') text = oos_view_slice(text, 1, SIZE_MAX);
+    const char *name = memmem(text.ptr, text.len, ", in ", 5);
+    if (!oos_view_starts(text, "File \"") || !name) return false;
+    return !memchr(name + 5, ' ', (size_t)(text.ptr + text.len - name - 5));
+}
+
 /* A sentence that nobody listed: its grammar decides. Progress and advice are not failures. Whoever knew the sentence, what it
  * is about ("failed to load the model: out of memory") is kept. */
 static void on_words(oos_collector *c, item *it)
 {
     char const level = it->log.level;
-    if (it->muted || level == 'I' || level == 'D') return;
+    if (it->muted || level == 'I' || level == 'D' || is_bare_frame(it->log.message)) return;
     oos_match const none = {0};
     if (!it->message && (names_fault(c, it) || after_hard_fault(c))) return;
     if (says(c, it) != OOS_SAYS_LACK || c->signals->lack_signal == SIZE_MAX) return;
@@ -846,7 +856,10 @@ static void on_signal(oos_collector *c, item *it, size_t index)
         if (c->is_open) oos_signal_add(&c->open.signals, index);
         take_captures(c, it, &match, false);
         break;
-    case OOS_SIGNAL_MUTE: it->muted = true; break;
+    case OOS_SIGNAL_MUTE:
+        it->muted = true;
+        if (signal->vague) c->muted_line = it->raw->number + 1;
+        break;
     case OOS_SIGNAL_DENY: break; /* masked */
     }
 }
@@ -1048,7 +1061,7 @@ void oos_collector_line(void *collector, const oos_hit_line *given)
 {
     oos_collector *c = collector;
     oos_hit_line here = *given, *raw = &here;
-    item it = {.raw = raw};
+    item it = {.raw = raw, .muted = c->muted_line == raw->number};
     if (is_users(c, raw)) return;
     bool const request = has_literal_of(c, raw, c->user_signal);
     if ((!gather(c, raw, &it.candidates) && !request) || is_our_own(raw->text)) return;

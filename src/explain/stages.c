@@ -323,6 +323,9 @@ static void ask(decision *d, const rule *r)
     case ASKED_LINES: ask_lines(d, r); break;
     case ASKED_REACHED:
         if (!ordered) break;
+        /* Steps that were logged before do not outweigh the prompt that is read now. */
+        if (d->incident->last_marker == OOS_PHASE_RUNTIME_PREFILL)
+            narrow(d, r, OOS_PHASE_BIT(OOS_PHASE_RUNTIME_PREFILL));
         narrow(d, r, from_there_on(d->incident->furthest));
         narrow(d, r, last_stage(d));
         break;

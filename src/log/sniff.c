@@ -96,7 +96,10 @@ bool oos_sniff_document(oos_view head)
     oos_view const next = next_line(&rest);
     if (is_underline(next, line.len)) return true;
     /* A shell's prompt, or a comment of a script, has something right below it. */
-    return oos_view_starts(line, "# ") && line.len > 2 && line.ptr[2] > ' ' && !next.len && !last;
+    size_t marks = 0;
+    while (marks < line.len && line.ptr[marks] == '#') marks++;
+    return marks && marks + 1 < line.len && line.ptr[marks] == ' ' && line.ptr[marks + 1] > ' ' &&
+           !next.len && !last;
 }
 
 static bool starts_with_any(oos_view line, const char *const *words, size_t count)

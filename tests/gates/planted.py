@@ -347,7 +347,7 @@ class Certainty(Gate):
             floors = json.load(f)
         places = [(name, "certainty.%s." % what) for name in floors if name.startswith("score_explain.py") for what in ("phase", "cause")]
         places += [("score_truth.py starts.jsonl", "sets.%s.probability." % name) for name in ("first", "second", "third")]
-        self.assertEqual(len(places), 11)
+        self.assertEqual(len(places), 15)
         for name, place in places:
             for figure in ("sure_right", "sure_wrong", "brier", "overstated"):
                 self.assertIn(place + figure, floors[name])
@@ -363,6 +363,11 @@ class Certainty(Gate):
             fallen = "\n".join(self.compare(json.load(f)["score_explain.py reports"], json.loads(out))[0])
         for figure in ("certainty.phase.sure_wrong", "certainty.phase.overstated", "certainty.cause.sure_wrong", "certainty.cause.overstated"):
             self.assertIn(figure, fallen)
+        for name in ("data/explain/phases.json", "data/explain/causes.json"):
+            self.put(name, self.read(name).replace(": 0.97", ": 0.65"))
+        code, out = self.tool("check_certainty.py", BINARY, os.path.join(ROOT, "tests/evidence/reports"), "--data", self.path("data"))
+        self.assertEqual(code, 1, out)
+        self.assertIn("OFF", out)
 
 
 class RuleUse(Gate):
