@@ -87,6 +87,9 @@ static const struct {
     {"--json-model-override-args", "{}", "a changed model config"},
     {"--enable-symm-mem", NULL, "symmetric memory between ranks"},
     {"--enable-two-batch-overlap", NULL, "two batches at once"},
+    {"--enable-deepep-moe", NULL, "buffers between the ranks of experts"},
+    {"--enable-double-sparsity", NULL, "a sparse cache"},
+    {"--torchao-config", "", "weights in another form"},
 };
 
 static const char *value_of(const oos_serve *serve, const char *flag)
@@ -217,7 +220,7 @@ void oos_sglang_request_read(oos_arena *arena, const oos_serve *serve, sglang_re
         .load_format = value_of(serve, "--load-format"),
         .attention = value_of(serve, "--attention-backend"),
     };
-    r.nodes = oos_max(1, oos_u64_or(number_of(serve, "--nnodes"), 1));
+    if (is_given(serve, "--enable-ep-moe")) r.ep = r.tp;
     const char *overrides = value_of(serve, "--json-model-override-args");
     json_t *parsed = overrides ? oos_json_parse(oos_view_of(overrides), JSON_DECODE_ANY) : NULL;
     r.override_broken = overrides && !parsed;
