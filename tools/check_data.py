@@ -250,7 +250,10 @@ def check_levers(check, directory):
         if not os.path.exists(path):
             continue
         table = check.load(os.path.join(directory, engine, "flags.json")) or {"flags": []}
-        flags = {name: flag for flag in table["flags"] for name in flag["names"]}
+        flags = {}
+        for flag in table["flags"]:  # one that is stored under another name since has two records
+            for name in flag["names"]:
+                flags[name] = {**flag, "since": flags.get(name, flag).get("since", "0.0.0")}
         order = [tuple(map(int, version.split(".")[:3])) for version in table.get("versions", ["0.0.0"])]
         roles = {}
         for lever in (check.load(path) or {}).get("levers", []):

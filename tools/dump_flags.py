@@ -41,7 +41,7 @@ def first_attr(modules, name):
 
 def engine_name():
     """The engine of this environment."""
-    return "sglang" if importlib.util.find_spec("sglang") else "vllm"  # the wheel of one may lie beside the other, whose packages it needs
+    return "sglang" if "sglang" in sys.modules or importlib.util.find_spec("sglang") else "vllm"  # the wheel of one may lie beside the other, whose packages it needs
 
 
 def pretend_cuda():
@@ -441,9 +441,19 @@ def compare_with_help(records):
 def dump_sglang(chosen):
     """SGLang's parser is argparse's own: dumped as it is, with the probes that tell it from vLLM's."""
     parser = argparse.ArgumentParser(prog="sglang serve")
-    importlib.import_module("sglang.srt.server_args").ServerArgs.add_cli_args(parser)
+    if chosen.sources:
+        import sglang_sources
+        sglang_sources.use(chosen.sources)
+        module = sglang_sources.load("sglang.srt.server_args")
+    else:
+        module = importlib.import_module("sglang.srt.server_args")
+    module.ServerArgs.add_cli_args(parser)
     records = options_of(parser)
-    version = importlib.metadata.version("sglang")
+    fields = {field.name for field in dataclasses.fields(module.ServerArgs)}
+    for record in records:  # what the engine keeps it as, and prints
+        names = [name.lstrip("-").replace("-", "_") for name in record["names"]]
+        record["dest"] = next((name for name in [record["dest"], *names] if name in fields), record["dest"])
+    version = chosen.release or importlib.metadata.version("sglang")
     probes = {name: "error" if flag_probes.parse(parser, ["m", *words], "--model-path") is None else {} for name, *words in (
         ("underscore_names", "--mem_fraction_static", "0.5"), ("dotted", "--preferred-sampling-params.n", "1"))}
     with open(chosen.output, "w", encoding="utf-8") as out:
@@ -457,9 +467,11 @@ def main():
     options.add_argument("output", nargs="?", default="/dev/stdout", help="JSON file to write")
     options.add_argument("--check-help", action="store_true", help="compare with the printed help of `vllm serve`")
     options.add_argument("--print-help", metavar="WORD", help="print what `vllm serve WORD` prints and nothing else")
+    options.add_argument("--sources", metavar="FOLDER", help="SGLang, unpacked from its wheel: nothing else of it is needed")
+    options.add_argument("--release", help="of --sources; a post release is its number's")
     chosen = options.parse_args()
 
-    if engine_name() == "sglang":
+    if chosen.sources or engine_name() == "sglang":
         dump_sglang(chosen)
         return
     # Attribute docs are read only when help is asked for; 0.10 prints it and exits while the parser is built.

@@ -51,17 +51,17 @@ def main():
     if len(sys.argv) != 5 or sys.argv[2] not in TABLES:
         raise SystemExit(__doc__)
     engine = sys.argv[2]
-    names, elsewhere, logged = set(), set(), False
+    names, elsewhere, logged, table = set(), set(), False, False
     for path, text in files_of(sys.argv[4]):
         parts = path.replace(os.sep, "/").split("/")
         if "tests" in parts or "test" in parts:
             continue
         logged = logged or LOGGED in text
         if "/".join(parts).endswith(TABLES[engine]):
-            names |= table_names(engine, text)
+            names, table = names | table_names(engine, text), True
         else:
             elsewhere |= set(re.findall(QUOTED[engine], text))
-    if not names:
+    if not names and (table or not elsewhere):  # SGLang has its table since 0.5.3: before, every name is elsewhere
         raise SystemExit(f"list_env: no {TABLES[engine]} in {sys.argv[4]}, or it has another form")
     made = {"engine": engine, "version": sys.argv[3], "names": sorted(names), "elsewhere": sorted(elsewhere - names),
             "logs_unknown": logged, "whole": os.path.exists(os.path.join(sys.argv[4], "pyproject.toml"))}

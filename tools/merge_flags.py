@@ -49,9 +49,9 @@ def without_empty(record):
     return {k: v for k, v in record.items() if v is not None and (k in ("default", "stores") or v not in (False, [], {}))}
 
 
-def option_fields(option):
-    """(name, fields, keys by name) of one option of a dump."""
-    name = main_name(option["names"])
+def option_fields(option, known):
+    """(name, fields, keys by name) of one option of a dump; `known` are the names of an earlier table, by each spelling."""
+    name = next((known[name] for name in option["names"] if name in known), main_name(option["names"]))
     fields = {field: option.get(field) for field in KEPT}
     fields["names"] = [name] + [other for other in option["names"] if other != name]
     if option["kind"] in ("flag", "help", "bool-optional") or option["nargs"] is None:
@@ -71,11 +71,11 @@ def option_fields(option):
     return name, without_empty(fields), keys
 
 
-def read_dump(dump):
+def read_dump(dump, known):
     """{version: {name: (fields, keys, group)}} of one dump"""
     options = {}
     for option in dump["options"]:
-        name, fields, keys = option_fields(option)
+        name, fields, keys = option_fields(option, known)
         if name in options:
             raise SystemExit(f"merge_flags: {dump['version']}: {name} twice")
         options[name] = (fields, keys, option.get("group") or "")
@@ -156,7 +156,9 @@ def merge(by_version, engine, judged):
     flags = []
     for name in sorted({name for options, _ in by_version.values() for name in options}, key=lambda n: n.lstrip("-")):
         seen = {v: by_version[v][0][name] for v in versions if name in by_version[v][0]}
-        for record, stretch in merge_series(versions, {v: fields for v, (fields, _, _) in seen.items()}):
+        dests = dict.fromkeys(fields.get("dest") for fields, _, _ in seen.values())
+        stretches = (merge_series(versions, {v: fields for v, (fields, _, _) in seen.items() if fields.get("dest") == dest}) for dest in dests)
+        for record, stretch in (pair for series in stretches for pair in series):  # stored under another name it is another field of a log
             record["group"] = seen[stretch[-1]][2]
             record["memory"] = judged.get(record["dest"])  # null: nobody has looked at it yet
             key_names = sorted({key for v in stretch for key in seen[v][1]})
@@ -195,13 +197,14 @@ def write(table, out):
 def main():
     if len(sys.argv) < 3 or sys.argv[1].startswith("-"):
         raise SystemExit(__doc__)
-    by_version, engines, harmless = {}, set(), {}
+    by_version, engines, harmless, known = {}, set(), {}, {}
     for path in sys.argv[2:]:
         with open(path, encoding="utf-8") as file:
             content = json.load(file)
         engines.add(content["engine"])
         harmless.update({flag["dest"]: False for flag in content.get("flags", ()) if flag["memory"] is False})
-        by_version.update(read_table(content) if "versions" in content else read_dump(content))
+        known.update({name: flag["names"][0] for flag in content.get("flags", ()) for name in flag["names"]})
+        by_version.update(read_table(content) if "versions" in content else read_dump(content, known))
     if len(engines) != 1:
         raise SystemExit(f"merge_flags: dumps of {', '.join(sorted(engines))} in one table")
     engine = engines.pop()

@@ -70,7 +70,7 @@ static void by_release(list *l, const oos_doubt_facts *facts)
     if (facts->newer)
         add(l, facts->newer);
     else if (!facts->measured)
-        add(l, oos_arena_format(l->arena, "No start of %s %s was measured; those around it were.",
+        add(l, oos_arena_format(l->arena, "No start of %s %s was measured; other releases were.",
                                 facts->title, facts->release));
 }
 

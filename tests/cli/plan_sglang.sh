@@ -7,7 +7,7 @@ brief --engine sglang=0.5.23 -- bash -c "exec sglang serve $models/small-llama -
 brief -- docker run --gpus all lmsysorg/sglang:v0.5.23-cu129 python3 -m sglang.launch_server --model-path $models/small-llama
 lines=1
 brief --engine nemo -- vllm serve $models/small-llama
-brief --engine sglang=0.5.1 -- $models/small-llama
+brief --engine sglang=0.4.1 -- $models/small-llama
 lines=4
 brief --engine sglang=0.5.23 -- $models/small-llama --max-modle-len 4096
 brief --engine sglang=0.5.23 -- $models/small-hybrid

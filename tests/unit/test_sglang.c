@@ -68,17 +68,28 @@ static void the_words_say_which_engine_a_command_starts(void **state)
     assert_null(oos_engine_words_of(none, 1));
 }
 
+static const sglang_rules newest = {.decode_largest = true,
+                                    .drafted_64 = true,
+                                    .prefill_first_fine = 576,
+                                    .prefill_step_fine = 64,
+                                    .prefill_step_coarse = 256};
+
 static void sizes_of_graphs_are_those_of_the_engine(void **state)
 {
     (void)state;
     uint64_t list[16];
-    assert_int_equal(oos_sglang_decode_sizes(32, false, list, 16), 8); /* 1 2 4 8 12 16 24 32 */
+    assert_int_equal(oos_sglang_decode_sizes(&newest, 32, false, list, 16), 8); /* 1 2 4 8 12 16 24 32 */
     assert_int_equal(list[7], 32);
-    assert_int_equal(oos_sglang_decode_sizes(10, false, list, 16), 5); /* 1 2 4 8 10 */
-    assert_int_equal(oos_sglang_decode_sizes(256, false, NULL, 0), 36);
-    assert_int_equal(oos_sglang_decode_sizes(512, false, NULL, 0), 52);
-    assert_int_equal(oos_sglang_prefill_sizes(4096), 50);
-    assert_int_equal(oos_sglang_prefill_sizes(8192), 58);
+    assert_int_equal(oos_sglang_decode_sizes(&newest, 10, false, list, 16), 5); /* 1 2 4 8 10 */
+    assert_int_equal(oos_sglang_decode_sizes(&newest, 256, false, NULL, 0), 36);
+    assert_int_equal(oos_sglang_decode_sizes(&newest, 512, false, NULL, 0), 52);
+    assert_int_equal(oos_sglang_prefill_sizes(&newest, 4096), 50);
+    assert_int_equal(oos_sglang_prefill_sizes(&newest, 8192), 58);
+    sglang_rules const before = {
+        .prefill_first_fine = 640, .prefill_step_fine = 128, .prefill_step_coarse = 128};
+    assert_int_equal(oos_sglang_decode_sizes(&before, 10, false, list, 16), 4); /* 1 2 4 8 */
+    assert_int_equal(oos_sglang_decode_sizes(&before, 64, true, NULL, 0), 26);  /* 56 60, and no 64 */
+    assert_int_equal(oos_sglang_prefill_sizes(&before, 4096), 58);              /* 30 to 512, then by 128 */
 }
 
 static double own_setting(const char *text, const char *name)
@@ -418,9 +429,9 @@ static void a_pool_that_holds_no_whole_request_is_said_and_mended(void **state)
 static void roles_and_drafters_capture_what_the_engine_captures(void **state)
 {
     (void)state;
-    assert_int_equal(oos_sglang_decode_sizes(256, true, NULL, 0), 51);
-    assert_int_equal(oos_sglang_decode_sizes(48, true, NULL, 0), 23);
-    assert_int_equal(oos_sglang_decode_sizes(0, false, NULL, 0), 1);
+    assert_int_equal(oos_sglang_decode_sizes(&newest, 256, true, NULL, 0), 51);
+    assert_int_equal(oos_sglang_decode_sizes(&newest, 48, true, NULL, 0), 23);
+    assert_int_equal(oos_sglang_decode_sizes(&newest, 0, false, NULL, 0), 1);
 }
 
 /* 22 bytes a logit, 200 requests and 128,256 words are 0.53 GiB; half the requests are half of it. */
@@ -504,7 +515,7 @@ static void the_list_of_sliding_pools_is_the_engines(void **state)
     oos_arena *arena = oos_arena_create(1 << 12);
     oos_argument_facts *facts;
     assert_int_equal(oos_architectures_load(arena, NULL, "sglang", &facts, NULL), OOMSIGHT_OK);
-    sglang_rules const rules = {.facts = facts};
+    sglang_rules const rules = {.facts = facts, .sliding_pools = true};
     sglang_start const setup = {.model = &model, .rules = &rules, .tp = 1, .dtype = OOS_DTYPE_BF16};
     sglang_request const request = {.swa_ratio = 0.8, .page = 1};
     assert_int_equal(oos_sglang_pool_of(&request, &setup).full_bytes, 2 * 8 * 128 * 2);

@@ -33,6 +33,10 @@ static const char *const modelled[] = {"--tp-size",
                                        "--disable-decode-cuda-graph",
                                        "--disable-prefill-cuda-graph",
                                        "--disable-piecewise-cuda-graph",
+                                       "--enable-piecewise-cuda-graph",
+                                       "--enforce-piecewise-cuda-graph",
+                                       "--piecewise-cuda-graph-max-tokens",
+                                       "--piecewise-cuda-graph-tokens",
                                        "--disable-cuda-graph-padding",
                                        "--cuda-graph-max-bs",
                                        "--cuda-graph-bs",
@@ -83,6 +87,9 @@ static const struct {
     {"--json-model-override-args", "{}", "a changed model config"},
     {"--enable-symm-mem", NULL, "symmetric memory between ranks"},
     {"--enable-two-batch-overlap", NULL, "two batches at once"},
+    {"--enable-deepep-moe", NULL, "buffers between the ranks of experts"},
+    {"--enable-double-sparsity", NULL, "a sparse cache"},
+    {"--torchao-config", "", "weights in another form"},
 };
 
 static const char *value_of(const oos_serve *serve, const char *flag)
@@ -151,8 +158,7 @@ static const char *unread_of(oos_arena *arena, const oos_serve *serve, const sgl
 static bool is_disabled(const oos_serve *serve, const char *backend_flag, const char *off_flag)
 {
     const char *backend = value_of(serve, backend_flag);
-    if (backend) return strcmp(backend, "disabled") == 0;
-    return is_given(serve, off_flag) || is_given(serve, "--disable-cuda-graph");
+    return backend ? strcmp(backend, "disabled") == 0 : is_given(serve, off_flag);
 }
 
 static void graphs_read(const oos_serve *serve, sglang_request *r)
@@ -161,22 +167,32 @@ static void graphs_read(const oos_serve *serve, sglang_request *r)
     const char *role = value_of(serve, "--disaggregation-mode");
     r->prefill_only = role && strcmp(role, "prefill") == 0;
     r->decode_only = role && strcmp(role, "decode") == 0;
+    bool const eager = is_given(serve, "--disable-cuda-graph");
+    r->eager = eager && !is_given(serve, "--cuda-graph-backend-prefill");
     r->decode_off = is_disabled(serve, "--cuda-graph-backend-decode", "--disable-decode-cuda-graph") ||
+                    (eager && !is_given(serve, "--cuda-graph-backend-decode")) ||
                     (r->prefill_only && !is_given(serve, "--cuda-graph-backend-decode"));
     r->prefill_off = is_disabled(serve, "--cuda-graph-backend-prefill", "--disable-prefill-cuda-graph") ||
                      is_given(serve, "--disable-piecewise-cuda-graph") ||
                      (r->decode_only && !is_given(serve, "--cuda-graph-backend-prefill"));
-    r->prefill_named = !r->prefill_off && is_given(serve, "--cuda-graph-backend-prefill");
+    r->prefill_asked = is_given(serve, "--enable-piecewise-cuda-graph");
+    r->prefill_named = !r->prefill_off && (is_given(serve, "--cuda-graph-backend-prefill") ||
+                                           is_given(serve, "--enforce-piecewise-cuda-graph"));
     r->every_batch = is_given(serve, "--disable-cuda-graph-padding");
     r->decode_batch =
         number_of(serve, is_given(serve, "--cuda-graph-max-bs-decode") ? "--cuda-graph-max-bs-decode"
                                                                        : "--cuda-graph-max-bs");
-    r->prefill_tokens = number_of(serve, "--cuda-graph-max-bs-prefill");
+    r->prefill_tokens = number_of(serve, is_given(serve, "--cuda-graph-max-bs-prefill")
+                                             ? "--cuda-graph-max-bs-prefill"
+                                             : "--piecewise-cuda-graph-max-tokens");
     r->decode_sizes = words_of(
         serve, is_given(serve, "--cuda-graph-bs-decode") ? "--cuda-graph-bs-decode" : "--cuda-graph-bs",
         &largest);
     if (r->decode_sizes.known) r->decode_batch = oos_u64_of(largest);
-    r->prefill_sizes = words_of(serve, "--cuda-graph-bs-prefill", &largest);
+    r->prefill_sizes = words_of(serve,
+                                is_given(serve, "--cuda-graph-bs-prefill") ? "--cuda-graph-bs-prefill"
+                                                                           : "--piecewise-cuda-graph-tokens",
+                                &largest);
 }
 
 void oos_sglang_request_read(oos_arena *arena, const oos_serve *serve, sglang_request *ret_request)
@@ -204,7 +220,7 @@ void oos_sglang_request_read(oos_arena *arena, const oos_serve *serve, sglang_re
         .load_format = value_of(serve, "--load-format"),
         .attention = value_of(serve, "--attention-backend"),
     };
-    r.nodes = oos_max(1, oos_u64_or(number_of(serve, "--nnodes"), 1));
+    if (is_given(serve, "--enable-ep-moe")) r.ep = r.tp;
     const char *overrides = value_of(serve, "--json-model-override-args");
     json_t *parsed = overrides ? oos_json_parse(oos_view_of(overrides), JSON_DECODE_ANY) : NULL;
     r.override_broken = overrides && !parsed;

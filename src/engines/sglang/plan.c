@@ -83,8 +83,7 @@ static void setup_fill(const oos_start *start, const sglang_request *request, co
     setup->multimodal = start->model->multimodal;
     if (setup->eager) return;
     setup->capture_top = sglang->decode_batch;
-    setup->capture_count = oos_min(
-        CAPTURES_MOST, oos_sglang_decode_sizes(sglang->decode_batch, request->drafter != NULL, NULL, 0));
+    setup->capture_count = oos_min(CAPTURES_MOST, sglang->decode_graphs);
 }
 
 /* One rank of it. */
@@ -225,9 +224,10 @@ static uint64_t requests_of(const sglang_setup *s, const sglang_start *setup, ui
     uint64_t const by_context =
         oos_u64_from((double)tokens / (double)setup->context_length * (double)rules->requests_per_context);
     uint64_t const guess = oos_max(oos_min(by_context, rules->requests_most), rules->requests_least);
-    uint64_t const asked =
-        s->request->requests.known ? oos_max(1, s->request->requests.value / s->request->dp) : guess;
-    return oos_min(asked, tokens / 2);
+    if (!s->request->requests.known) return oos_min(guess, tokens / 2);
+    uint64_t const asked = oos_max(1, s->request->requests.value / s->request->dp);
+    if (rules->tokens_bound_requests) return oos_min(asked, tokens / 2);
+    return rules->guess_bounds_requests ? oos_min(asked, guess) : asked;
 }
 
 static void pool_fill(work *w, double left)

@@ -47,7 +47,7 @@ sglang_pool oos_sglang_pool_of(const sglang_request *request, const sglang_start
      * in all others they keep every token, as the full ones do. */
     bool const listed =
         setup->rules && oos_architecture_says(setup->rules->facts, model->architecture, "sliding_pool");
-    bool const apart = listed && !request->swa_off;
+    bool const apart = listed && !request->swa_off && setup->rules->sliding_pools;
     if (apart && request->sliding_by_requests && !pool.unread)
         pool.unread = "a sliding pool that is sized by requests is not modelled for SGLang";
     for (uint64_t i = 0; i < model->layer_count; i++) {

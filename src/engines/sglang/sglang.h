@@ -42,6 +42,8 @@ typedef struct sglang_request {
     bool prefill_only, decode_only; /* --disaggregation-mode */
     uint64_t draft_tokens;          /* --speculative-num-draft-tokens, 1 without */
     bool prefill_named;             /* --cuda-graph-backend-prefill, and not "disabled" */
+    bool prefill_asked;             /* --enable-piecewise-cuda-graph */
+    bool eager;                     /* --disable-cuda-graph */
     bool sliding_by_requests;       /* --disable-radix-cache and a number of requests */
     double swa_ratio;
     const char *dtype, *kv_dtype, *quantization, *load_format, *attention;
@@ -99,8 +101,9 @@ void oos_sglang_resolve(const sglang_request *request, const sglang_rules *rules
 sglang_pool oos_sglang_pool_of(const sglang_request *request, const sglang_start *setup);
 
 /* The numbers of generate_*_cuda_graph_batch_sizes() up to `most`; with a drafter they are closer. */
-uint64_t oos_sglang_decode_sizes(uint64_t most, bool drafted, uint64_t *ret_list, size_t capacity);
-uint64_t oos_sglang_prefill_sizes(uint64_t most);
+uint64_t oos_sglang_decode_sizes(const sglang_rules *rules, uint64_t most, bool drafted, uint64_t *ret_list,
+                                 size_t capacity);
+uint64_t oos_sglang_prefill_sizes(const sglang_rules *rules, uint64_t most);
 
 /* The engine's sentence when it refuses the command before it looks at memory. */
 extern const oos_refusal_names oos_sglang_refusal_names;
