@@ -29,6 +29,13 @@ static const char *const modelled[] = {"--tp-size",
                                        "--page-size",
                                        "--swa-full-tokens-ratio",
                                        "--disable-hybrid-swa-memory",
+                                       "--max-mamba-cache-size",
+                                       "--mamba-full-memory-ratio",
+                                       "--mamba-ssm-dtype",
+                                       "--mamba-radix-cache-strategy",
+                                       "--linear-attn-backend",
+                                       "--disable-radix-cache",
+                                       "--disable-overlap-schedule",
                                        "--disable-cuda-graph",
                                        "--disable-decode-cuda-graph",
                                        "--disable-prefill-cuda-graph",
@@ -78,6 +85,9 @@ static const struct {
     {"--moe-a2a-backend", "none", "buffers between the ranks of experts"},
     {"--enable-unified-memory", NULL, "one pool for all kinds of layers"},
     {"--enable-hisparse", NULL, "a sparse cache"},
+    {"--enable-int8-mamba-checkpoint", NULL, "states kept in int8"},
+    {"--enable-linear-replayssm", NULL, "records of states"},
+    {"--enable-linear-replayssm-spec", NULL, "records of states"},
     {"--enable-torch-compile", NULL, "compiled graphs"},
     {"--cuda-graph-config", "", "graphs configured in JSON"},
     {"--json-model-override-args", "{}", "a changed model config"},
@@ -198,6 +208,15 @@ void oos_sglang_request_read(oos_arena *arena, const oos_serve *serve, sglang_re
         .page = oos_max(1, oos_u64_or(number_of(serve, "--page-size"), 1)),
         .swa_off = is_given(serve, "--disable-hybrid-swa-memory"),
         .swa_ratio = oos_f64_or(real_of(serve, "--swa-full-tokens-ratio"), 0.8),
+        .states_most = number_of(serve, "--max-mamba-cache-size"),
+        .state_share = oos_f64_or(real_of(serve, "--mamba-full-memory-ratio"), 0.9),
+        .state_dtype = value_of(serve, "--mamba-ssm-dtype"),
+        .state_strategy =
+            value_of(serve, is_given(serve, "--mamba-radix-cache-strategy") ? "--mamba-radix-cache-strategy"
+                                                                            : "--mamba-scheduler-strategy"),
+        .linear_backend = value_of(serve, "--linear-attn-backend"),
+        .radix_off = is_given(serve, "--disable-radix-cache"),
+        .overlap_off = is_given(serve, "--disable-overlap-schedule"),
         .dtype = value_of(serve, "--dtype"),
         .kv_dtype = value_of(serve, "--kv-cache-dtype"),
         .quantization = value_of(serve, "--quantization"),
@@ -217,7 +236,7 @@ void oos_sglang_request_read(oos_arena *arena, const oos_serve *serve, sglang_re
     uint64_t const replicas = oos_u64_or(number_of(serve, "--attn-dp-size"), 1);
     if (replicas > 1) r.dp = replicas;
     r.replicated = r.dp > 1 && (replicas > 1 || is_given(serve, "--enable-dp-attention"));
-    r.sliding_by_requests = r.requests.known && is_given(serve, "--disable-radix-cache");
+    r.sliding_by_requests = r.requests.known && r.radix_off;
     graphs_read(serve, &r);
     r.unread = unread_of(arena, serve, &r);
     *ret_request = r;

@@ -16,7 +16,7 @@ extern const oos_constants oos_sglang_constants;
 
 #include <math.h>
 
-enum { CAPTURES_MOST = 512, OWN_SETTINGS = 9, EXTRA_CONTEXT = 4, ROTARY_ALIGN = 128, DECODING_MOST = 512 };
+enum { CAPTURES_MOST = 512, OWN_SETTINGS = 11, EXTRA_CONTEXT = 4, ROTARY_ALIGN = 128, DECODING_MOST = 512 };
 
 /* Bytes of a logit while requests decode, beside the one in the model's type: fp32, its softmax, noise and quotient of the sampler, and
  * what the batch before it still holds, as batches overlap. A dry start of 0.5.23 that decoded 200 requests at once took 22 in all
@@ -29,6 +29,7 @@ typedef struct work {
     oos_plan *plan;
     const sglang_setup *sglang;
     sglang_pool pool;
+    sglang_states states;
     oos_activation activation;
     oos_outside outside;
     oos_graphs graphs;
@@ -201,6 +202,17 @@ static void latent_add(const sglang_start *setup, oos_weights *weights)
     }
 }
 
+/* A head in float32, with the embedding where they are one (Falcon-H1). */
+static void head_widened(const sglang_start *setup, oos_weights *weights)
+{
+    const oos_model *model = setup->model;
+    if (!oos_architecture_says(setup->rules->facts, model->architecture, "head_fp32")) return;
+    const char *part = model->tied ? "embed" : "lm_head";
+    for (size_t i = 0; i < weights->part_count; i++)
+        if (strcmp(weights->parts[i].module, part) == 0 && oos_dtype_bytes(setup->dtype) == 2)
+            oos_weights_add_built(weights, weights->parts[i].bytes);
+}
+
 /* Free memory before loading, after communicators. */
 static oos_amount free_before(const oos_plan *plan)
 {
@@ -218,8 +230,10 @@ static oos_amount free_before(const oos_plan *plan)
                             "free before loading: the device less context and communicators");
 }
 
-/* int(token_capacity / context * 512) between 2,048 and 4,096, at most half as many as tokens (resolve_max_num_reqs). */
-static uint64_t requests_of(const sglang_setup *s, const sglang_start *setup, uint64_t tokens)
+/* int(token_capacity / context * 512) between 2,048 and 4,096, at most half as many as tokens, and as the pool of states has slots for
+ * (resolve_max_num_reqs). */
+static uint64_t requests_of(const sglang_setup *s, const sglang_start *setup, const sglang_states *states,
+                            uint64_t tokens)
 {
     const sglang_rules *rules = s->rules;
     uint64_t const by_context =
@@ -227,7 +241,8 @@ static uint64_t requests_of(const sglang_setup *s, const sglang_start *setup, ui
     uint64_t const guess = oos_max(oos_min(by_context, rules->requests_most), rules->requests_least);
     uint64_t const asked =
         s->request->requests.known ? oos_max(1, s->request->requests.value / s->request->dp) : guess;
-    return oos_min(asked, tokens / 2);
+    uint64_t const most = oos_min(asked, tokens / 2);
+    return states->layers ? oos_min(most, states->slots / oos_max(1, states->per_request)) : most;
 }
 
 static void pool_fill(work *w, double left)
@@ -236,11 +251,12 @@ static void pool_fill(work *w, double left)
     const sglang_request *r = w->sglang->request;
     oos_assert(r->page > 0 && sglang_of(plan)->context_length > 0);
     uint64_t const page = r->page;
+    left = oos_sglang_states_take(r, &w->states, left);
     plan->kv.available_bytes = left > 0 ? oos_u64_from(left) : 0;
     uint64_t tokens = w->pool.cell > 0 ? oos_u64_from((double)plan->kv.available_bytes / w->pool.cell) : 0;
     if (r->tokens_most.known) tokens = oos_min(tokens, r->tokens_most.value);
     tokens = tokens / page * page;
-    plan->kv.refused = left <= 0 || tokens == 0;
+    plan->kv.refused = left <= 0 || tokens == 0 || (w->states.layers && !w->states.slots);
     plan->kv.tokens = tokens;
     plan->kv.blocks = tokens / page;
     plan->kv.max_concurrency = (double)tokens / (double)sglang_of(plan)->context_length;
@@ -329,7 +345,9 @@ static oomsight_status kv_sizing(work *w, oomsight_error *reterr)
     double const least =
         1 - ((double)w->free.bytes - (double)plan->sizes.non_kv.bytes) / (double)oos_max(1, w->free.bytes);
     moment->message =
-        plan->sizes.non_kv.bytes >= share.bytes
+        w->states.layers && !w->states.slots
+            ? "Not enough GPU memory for hybrid (mamba/linear-attention) state cache."
+        : plan->sizes.non_kv.bytes >= share.bytes
             ? oos_arena_format(
                   w->arena,
                   "Loaded weights leave no GPU memory for the KV cache under --mem-fraction-static=%g. "
@@ -357,7 +375,10 @@ static void hold_static(oos_moment *moment, const work *w)
     oos_moment_hold(moment, OOS_OWNER_CACHED, settled(cached(w)));
     oos_moment_hold(
         moment, OOS_OWNER_KV_CACHE,
-        oos_amount_exact(pool_bytes(w), OOS_SOURCE_DERIVED, "tokens x bytes of a token, allocated once"));
+        oos_amount_exact(oos_add(pool_bytes(w), w->states.bytes), OOS_SOURCE_DERIVED,
+                         w->states.layers
+                             ? "tokens x bytes of a token, and slots of recurrent states, allocated once"
+                             : "tokens x bytes of a token, allocated once"));
     oos_moment_hold(
         moment, OOS_OWNER_BATCH_BUFFERS,
         oos_amount_exact(w->table_bytes, OOS_SOURCE_DERIVED,
@@ -518,6 +539,7 @@ static const char *unread_of(const work *w)
     (void)kv_is_fp8(w->sglang->request, model, &kv);
     if (w->sglang->request->unread) return w->sglang->request->unread;
     if (w->pool.unread) return w->pool.unread;
+    if (w->states.unread) return w->states.unread;
     if (kv) return "this --kv-cache-dtype is not modelled for SGLang";
     const char *asked = w->sglang->request->quantization;
     if (asked && model->quant_method && strcmp(asked, model->quant_method) != 0)
@@ -598,13 +620,20 @@ static oomsight_status own_settings(work *w, oomsight_error *reterr)
         {"mem_fraction_static", s->fraction},
         {"max_total_num_tokens", (double)w->plan->kv.tokens},
         {"max_running_requests", (double)sglang_of(w->plan)->max_running_requests},
+        {"max_mamba_cache_size", (double)w->states.slots},
+        {"mamba_cache_bytes", (double)w->states.bytes},
     };
+    enum {
+        RESOLVED = 7,
+        POOLS = 9
+    }; /* the first so many are known before the pools are, and without states */
     w->plan->told.own = oos_arena_keep(w->arena, list, sizeof list);
     if (!w->plan->told.own) return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for the setup");
     bool const unknown = w->plan->answer.verdict == OOMSIGHT_VERDICT_UNKNOWN;
     /* what the engine keeps free for images changes its default fraction, and is not modelled */
-    bool const shifted = sglang_of(w->plan)->multimodal && !s->request->fraction.known;
-    w->plan->told.own_count = OWN_SETTINGS - (unknown ? 2u : 0u) - (unknown && shifted ? 2u : 0u);
+    bool const shifted = unknown && sglang_of(w->plan)->multimodal && !s->request->fraction.known;
+    w->plan->told.own_count = w->states.layers ? OWN_SETTINGS : POOLS;
+    if (unknown) w->plan->told.own_count = shifted ? RESOLVED - 2 : RESOLVED;
     return OOMSIGHT_OK;
 }
 
@@ -650,6 +679,7 @@ static oomsight_status sizes_fill(work *w, sglang_start *setup, oomsight_error *
     (void)oos_weights_cached(&shard, 0, tables, table_count, &w->cached_bytes);
     rotary_add(setup, tables, table_count, &plan->sizes.weights);
     latent_add(setup, &plan->sizes.weights);
+    head_widened(setup, &plan->sizes.weights);
     oos_forward const step = step_of(setup, w->sglang->decode_batch);
     oos_forward_activation(&step, &w->activation);
     oos_forward_outside(&step, &w->outside);
@@ -662,6 +692,7 @@ static oomsight_status sizes_fill(work *w, sglang_start *setup, oomsight_error *
     plan->sizes.communicators = w->outside.nccl;
     graphs_of(w->sglang, setup->model->mla, &w->graphs);
     w->pool = oos_sglang_pool_of(w->sglang->request, setup);
+    w->states = oos_sglang_states_of(w->sglang->request, setup);
     w->free = free_before(plan);
     return OOMSIGHT_OK;
 }
@@ -671,7 +702,7 @@ static oomsight_status phases(work *w, sglang_start *setup, oomsight_error *rete
     OOS_TRY(distributed_init(w, reterr));
     OOS_TRY(weight_load(w, reterr));
     OOS_TRY(kv_sizing(w, reterr));
-    setup->max_running_requests = requests_of(w->sglang, setup, w->plan->kv.tokens);
+    setup->max_running_requests = requests_of(w->sglang, setup, &w->states, w->plan->kv.tokens);
     /* one row more than requests, for padding (ReqToTokenPool) */
     w->table_bytes = oos_mul(
         oos_mul(oos_add(setup->max_running_requests, 1), oos_add(setup->context_length, EXTRA_CONTEXT)), 4);

@@ -44,6 +44,12 @@ typedef struct sglang_request {
     bool prefill_named;             /* --cuda-graph-backend-prefill, and not "disabled" */
     bool sliding_by_requests;       /* --disable-radix-cache and a number of requests */
     double swa_ratio;
+    oos_u64 states_most;        /* --max-mamba-cache-size */
+    double state_share;         /* --mamba-full-memory-ratio: of states to the cache of tokens */
+    const char *state_dtype;    /* --mamba-ssm-dtype */
+    const char *state_strategy; /* --mamba-radix-cache-strategy */
+    const char *linear_backend; /* --linear-attn-backend */
+    bool radix_off, overlap_off;
     const char *dtype, *kv_dtype, *quantization, *load_format, *attention;
     bool release_unread; /* the release lies between two that were read */
     const char *unread;  /* a mechanism that nobody has read here, as a sentence; NULL: none */
@@ -91,6 +97,18 @@ typedef struct sglang_pool {
     double cell;        /* bytes that a token of the pool takes, sliding layers by their share */
     const char *unread; /* as above */
 } sglang_pool;
+
+/* The pool of recurrent states: slots that requests and cached prefixes share. No layers: there is none. */
+typedef struct sglang_states {
+    uint64_t layers, slot_bytes; /* of a rank */
+    uint64_t per_request;        /* slots */
+    uint64_t slots, bytes;       /* what was taken, with a slot for padding */
+    const char *unread;          /* as above */
+} sglang_states;
+
+sglang_states oos_sglang_states_of(const sglang_request *request, const sglang_start *setup);
+/* Of `left` bytes; returns what is left for tokens. */
+double oos_sglang_states_take(const sglang_request *request, sglang_states *states, double left);
 
 uint64_t oos_sglang_reach(const sglang_request *request); /* devices that a machine must have for its ranks */
 void oos_sglang_request_read(oos_arena *arena, const oos_serve *serve, sglang_request *ret_request);
