@@ -190,6 +190,7 @@ typedef struct oos_weight_ways {
     bool qkv_ranges;            /* three constants of each attention layer are on the device */
     bool lora_on_experts, lora_sharded;
     const char *draft_method; /* "eagle", "eagle3", ...; NULL: by the model */
+    bool draft_whole;         /* embedding and head of a drafter are its own until the cache is allocated */
 } oos_weight_ways;
 
 typedef struct oos_shard {

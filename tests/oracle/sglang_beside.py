@@ -31,6 +31,7 @@ EAGER = ["--disable-cuda-graph"]
 TRITON = ["--attention-backend", "triton", "--sampling-backend", "pytorch"]
 PLAIN = TRITON + EAGER
 DRAFTS = ["--speculative-num-steps", "1", "--speculative-eagle-topk", "1", "--speculative-num-draft-tokens", "2"]
+UNWARMED = ["--skip-server-warmup"]  # its image is prepared in a pool of memory that the simulated GPU has not
 DECODE = TRITON + ["--disable-prefill-cuda-graph", "--cuda-graph-max-bs-decode", "8"]
 
 
@@ -38,6 +39,11 @@ def draft_of(fixture):
     """The draft model of EAGLE for it: one layer of the same shape."""
     with open(os.path.join(FIXTURES, fixture, "config.json"), encoding="utf-8") as f:
         return dict(json.load(f), architectures=["LlamaForCausalLMEagle"], num_hidden_layers=1, tie_word_embeddings=False)
+
+
+def third_draft_of(fixture):
+    """EAGLE3: a layer that reads the embedding beside the hidden state, and a head of fewer words."""
+    return dict(draft_of(fixture), architectures=["LlamaForCausalLMEagle3"], draft_vocab_size=32000)
 
 
 def falcon_h1(layers):
@@ -84,13 +90,15 @@ def lfm2(layers):
 def qwen35(layers):
     """The text part of Qwen3.5-4B as a model of its own."""
     with open(os.path.join(FIXTURES, "small-hybrid", "config.json"), encoding="utf-8") as f:
-        return dict(json.load(f)["text_config"], architectures=["Qwen3_5ForCausalLM"], num_hidden_layers=layers, hidden_act="silu", rms_norm_eps=1e-6,
+        return dict(json.load(f)["text_config"], architectures=["Qwen3_5ForCausalLM"], num_hidden_layers=layers, hidden_act="silu", rms_norm_eps=1e-6, rope_parameters={"rope_type": "default", "rope_theta": 1e7, "partial_rotary_factor": 0.25},
                     layer_types=["full_attention" if n % 4 == 3 else "linear_attention" for n in range(layers)], bos_token_id=1, eos_token_id=2)
 
 
 MODELS = {
     "falcon-h1, 4 layers": falcon_h1(4), "granite-h, 4 layers": granite_h(4), "kimi-linear, 4 layers": kimi_linear(4), "lfm2, 6 layers": lfm2(6), "qwen3.5, 4 layers": qwen35(4),
-    "small-llama's draft": draft_of("small-llama"),
+    "small-llama's draft": draft_of("small-llama"), "small-llama's third draft": third_draft_of("small-llama"),
+    "deepseek-v3, 4 layers": dict(small("deepseek-v2-lite", 4), architectures=["DeepseekV3ForCausalLM"], model_type="deepseek_v3", q_lora_rank=1536, num_nextn_predict_layers=1,
+                                  topk_method="noaux_tc", scoring_func="sigmoid", n_group=1, topk_group=1),
     "qwen2, 4 layers": small("qwen2.5-7b", 4), "qwen3, 4 layers": small("qwen3-4b", 4), "mistral, 4 layers": small("mistral-7b", 4),
     "gemma2, 4 layers": small("gemma-2-9b", 4), "phi3, 4 layers": small("phi-3-mini", 4), "mixtral, 2 layers": small("mixtral-8x7b"),
     "qwen3-moe, 4 layers": small("qwen3-30b-a3b", 4), "deepseek-v2, 4 layers": small("deepseek-v2-lite", 4),
@@ -100,6 +108,7 @@ MODELS = {
     "llama-8b": models.MODELS["llama-3.1-8b"], "llama-8b awq": models.MODELS["llama-3.1-8b-awq"], "qwen3-8b": models.MODELS["qwen3-8b"],
     "llama-1b": models.MODELS["llama-3.2-1b"], "deepseek-v2-lite": models.MODELS["deepseek-v2-lite"], "opt, 4 layers": small("opt-1.3b", 4),
 }
+TOWERS = {"small qwen3-vl": "qwen3_vl", "small gemma3": "gemma3"}
 # name, device, model, flags, more options of the dry run
 STARTS = [
     ("eager", "4090", "small-llama", PLAIN),
@@ -129,18 +138,27 @@ STARTS = [
     ("eager, hybrid with attention beside", "4090", "falcon-h1, 4 layers", PLAIN),
     ("eager, hybrid of Granite", "4090", "granite-h, 4 layers", PLAIN),
     ("eager, hybrid of KDA", "4090", "kimi-linear, 4 layers", PLAIN),
-    ("eager, hybrid of convolutions", "4090", "lfm2, 6 layers", PLAIN),
+    ("eager, hybrid of convolutions", "4090", "lfm2, 6 layers", EAGER),
     ("eager, hybrid of qwen3.5", "4090", "qwen3.5, 4 layers", PLAIN),
     ("graphs of decode, hybrid", "4090", "qwen3-next, 4 layers", DECODE),
     ("eager, hybrid, states in bfloat16", "4090", "qwen3-next, 4 layers", PLAIN + ["--mamba-ssm-dtype", "bfloat16", "--mamba-full-memory-ratio", "0.5"]),
     ("eager, hybrid, 200 slots", "4090", "nemotron-h, 4 layers", PLAIN + ["--max-mamba-cache-size", "200"]),
     ("eager, hybrid, no radix cache", "4090", "nemotron-h, 4 layers", PLAIN + ["--disable-radix-cache", "--max-running-requests", "64"]),
     ("eager, hybrid, two ranks", "4090x2", "qwen3-next, 4 layers", PLAIN + ["--tp", "2"]),
+    ("eager, tower of qwen3-vl", "4090", "small qwen3-vl", PLAIN + UNWARMED),
+    ("graphs of decode, tower of qwen3-vl", "4090", "small qwen3-vl", DECODE + UNWARMED),
+    ("eager, tower of gemma3", "4090", "small gemma3", PLAIN + UNWARMED + ["--enable-multimodal"]),
+    ("eager, tower of gemma3 without images", "4090", "small gemma3", PLAIN + UNWARMED),
+    ("eager, tower of qwen3-vl, features on the device", "4090", "small qwen3-vl", PLAIN + UNWARMED + ["--mm-feature-transport", "cuda_ipc"]),
     ("graphs of decode to 48", "4090", "small-llama", TRITON + ["--disable-prefill-cuda-graph"]),
     ("graphs of prefill and decode", "4090", "qwen3, 4 layers", TRITON + ["--cuda-graph-max-bs-prefill", "64", "--cuda-graph-max-bs-decode", "8"]),
     ("eager, n-gram drafts", "4090", "small-llama", PLAIN + ["--speculative-algorithm", "NGRAM", "--speculative-num-draft-tokens", "4"]),
     ("eager, EAGLE", "4090", "small-llama", PLAIN + ["--speculative-algorithm", "EAGLE", "--speculative-draft-model-path", "small-llama's draft"] + DRAFTS),
     ("eager, MTP", "4090", "qwen3-next, 4 layers", PLAIN + ["--speculative-algorithm", "NEXTN"] + DRAFTS),
+    ("eager, MTP, 0.4", "4090", "qwen3-next, 4 layers", PLAIN + ["--speculative-algorithm", "NEXTN", "--mem-fraction-static", "0.4"] + DRAFTS),
+    ("eager, EAGLE3", "4090", "small-llama", PLAIN + ["--speculative-algorithm", "EAGLE3", "--speculative-draft-model-path", "small-llama's third draft"] + DRAFTS),
+    ("eager, a small model drafts", "4090", "small-llama", PLAIN + ["--speculative-algorithm", "STANDALONE", "--speculative-draft-model-path", "llama-1b"] + DRAFTS),
+    ("eager, MTP of deepseek", "4090", "deepseek-v3, 4 layers", PLAIN + ["--speculative-algorithm", "NEXTN"] + DRAFTS),
     ("eager, two ranks", "4090x2", "small-llama", PLAIN + ["--tp", "2"]),
     ("eager, two ranks, experts", "4090x2", "qwen3-moe, 4 layers", PLAIN + ["--tp", "2"]),
     ("eager, two ranks, latent attention", "4090x2", "deepseek-v2, 4 layers", PLAIN + ["--tp", "2"]),
@@ -160,8 +178,19 @@ STARTS = [
 ]
 
 
+def tower_of(folder, name):
+    """A model with a tower, its processor and tokenizer made by an engine's own transformers."""
+    place = os.path.join(folder, name)
+    if not os.path.isdir(place):
+        newest = environments()[max(environments(), key=engines.version_key)]
+        subprocess.run([os.path.join(newest, "bin", "python"), os.path.join(HERE, "vision_models.py"), folder, name], check=True, capture_output=True)
+    return place
+
+
 def place_of(folder, name):
-    """A fixture, or a folder with a config alone."""
+    """A fixture, or a folder with a config alone, or one with a tower."""
+    if name in TOWERS:
+        return tower_of(folder, TOWERS[name])
     if name not in MODELS:
         return os.path.join(FIXTURES, name)
     place = os.path.join(folder, re.sub(r"\W+", "-", name))

@@ -30,6 +30,7 @@ typedef struct work {
     const sglang_setup *sglang;
     sglang_pool pool;
     sglang_states states;
+    sglang_drafts drafts;
     oos_activation activation;
     oos_outside outside;
     oos_graphs graphs;
@@ -81,7 +82,7 @@ static void setup_fill(const oos_start *start, const sglang_request *request, co
     setup->chunk_tokens = sglang->chunk ? sglang->chunk : request->prefill_most;
     setup->static_fraction = sglang->fraction > 0 ? sglang->fraction : 0;
     setup->eager = !sglang->decode_graphs;
-    setup->multimodal = start->model->multimodal;
+    setup->multimodal = start->model->multimodal && !request->images_off;
     if (setup->eager) return;
     setup->capture_top = sglang->decode_batch;
     setup->capture_count = oos_min(
@@ -101,7 +102,6 @@ static oos_shard shard_of(const sglang_start *setup)
                        .capability = setup->device.capability,
                        .dtype = setup->dtype,
                        .multimodal = setup->multimodal,
-                       .batch_tokens = setup->chunk_tokens,
                        .ways = {.quantization = setup->quantization,
                                 .load_format = setup->load_format,
                                 .expandable_segments = conf && strstr(conf, "expandable_segments:True"),
@@ -125,7 +125,7 @@ static oos_expert_kernel experts_of(const sglang_start *setup)
 }
 
 /* The first full chunk: layers run one operation at a time, in graphs and without. */
-static oos_forward step_of(const sglang_start *setup, uint64_t decoding)
+static oos_forward step_of(const sglang_start *setup, uint64_t decoding, bool images)
 {
     uint64_t const requests = oos_max(1, oos_min(setup->chunk_tokens, decoding));
     uint64_t const tables = oos_mul(oos_mul(requests, oos_cdiv(setup->context_length, 16)), 4);
@@ -148,7 +148,7 @@ static oos_forward step_of(const sglang_start *setup, uint64_t decoding)
                          .experts = experts_of(setup),
                          .runner_bytes = oos_add(oos_mul(setup->chunk_tokens, 40), tables),
                          .sampler = {.sorts = true, .few_apart = true},
-                         .media = {.runs = setup->multimodal, .images_most = 999},
+                         .media = {.runs = setup->multimodal && images, .images_most = 999},
                          .communicators = (uint64_t)(setup->tp > 1) + (setup->dp > 1) +
                                           (experts && oos_mul(setup->tp, setup->dp) > 1),
                          .communicators_early = setup->rules->nccl_before_snapshot};
@@ -239,8 +239,10 @@ static uint64_t requests_of(const sglang_setup *s, const sglang_start *setup, co
     uint64_t const by_context =
         oos_u64_from((double)tokens / (double)setup->context_length * (double)rules->requests_per_context);
     uint64_t const guess = oos_max(oos_min(by_context, rules->requests_most), rules->requests_least);
-    uint64_t const asked =
-        s->request->requests.known ? oos_max(1, s->request->requests.value / s->request->dp) : guess;
+    oos_u64 const given = s->request->requests.known || !s->request->drafter
+                              ? s->request->requests
+                              : oos_u64_of(SGLANG_DRAFTED_REQUESTS);
+    uint64_t const asked = given.known ? oos_max(1, given.value / s->request->dp) : guess;
     uint64_t const most = oos_min(asked, tokens / 2);
     return states->layers ? oos_min(most, states->slots / oos_max(1, states->per_request)) : most;
 }
@@ -251,7 +253,7 @@ static void pool_fill(work *w, double left)
     const sglang_request *r = w->sglang->request;
     oos_assert(r->page > 0 && sglang_of(plan)->context_length > 0);
     uint64_t const page = r->page;
-    left = oos_sglang_states_take(r, &w->states, left);
+    left = oos_sglang_states_take(r, &w->drafts, &w->states, left);
     plan->kv.available_bytes = left > 0 ? oos_u64_from(left) : 0;
     uint64_t tokens = w->pool.cell > 0 ? oos_u64_from((double)plan->kv.available_bytes / w->pool.cell) : 0;
     if (r->tokens_most.known) tokens = oos_min(tokens, r->tokens_most.value);
@@ -273,8 +275,10 @@ static uint64_t pool_bytes(const work *w)
     uint64_t const tokens = w->plan->kv.tokens, page = w->sglang->request->page;
     double const share = w->pool.full_bytes ? w->sglang->request->swa_ratio : 1;
     uint64_t const sliding = oos_u64_from((double)tokens * share) / page * page;
-    return oos_add(oos_mul(oos_add(tokens, page), w->pool.full_bytes),
-                   w->pool.sliding_bytes ? oos_mul(oos_add(sliding, page), w->pool.sliding_bytes) : 0);
+    uint64_t const drafted = oos_mul(oos_add(tokens, page), w->drafts.token_bytes);
+    return oos_add(
+        drafted, oos_add(oos_mul(oos_add(tokens, page), w->pool.full_bytes),
+                         w->pool.sliding_bytes ? oos_mul(oos_add(sliding, page), w->pool.sliding_bytes) : 0));
 }
 
 /* ---- phases ---- */
@@ -338,7 +342,8 @@ static oomsight_status kv_sizing(work *w, oomsight_error *reterr)
     oos_drift const drift = oos_device_drift(&sglang_of(plan)->device, sglang_of(plan)->asked->beyond);
     plan->sizes.non_kv.low = oos_sub(oos_add(plan->sizes.non_kv.low, w->cached_bytes), drift.less);
     plan->sizes.non_kv.high = oos_add(oos_add(plan->sizes.non_kv.high, w->cached_bytes), drift.more);
-    pool_fill(w, (double)share.bytes - (double)plan->sizes.non_kv.bytes);
+    double const kept = (double)w->sglang->images_mib * (double)OOS_MIB;
+    pool_fill(w, (double)share.bytes - (double)plan->sizes.non_kv.bytes - kept);
     OOS_TRY(oos_moment_close(moment, share, reterr));
     moment->ok = !plan->kv.refused;
     if (moment->ok) return OOMSIGHT_OK;
@@ -441,7 +446,7 @@ static uint64_t logit_bytes(const work *w, uint64_t rows, uint64_t each)
 
 static oos_amount logits(const work *w)
 {
-    uint64_t const rows = decoding(w);
+    uint64_t const rows = oos_mul(decoding(w), oos_max(1, w->drafts.tokens));
     return oos_amount_guess(logit_bytes(w, rows, LOGIT_USUAL), logit_bytes(w, rows, LOGIT_LEAST),
                             logit_bytes(w, rows, LOGIT_MOST),
                             "logits and sampler of the requests that decode");
@@ -454,7 +459,13 @@ static oomsight_status prefill(work *w, oomsight_error *reterr)
     hold_static(moment, w);
     oos_moment_hold(moment, OOS_OWNER_CUDA_GRAPHS, w->graphs.taken);
     oos_moment_hold(moment, OOS_OWNER_KERNELS, w->outside.profile_growth);
-    oos_moment_hold(moment, OOS_OWNER_ACTIVATIONS, w->activation.forward);
+    oos_moment_hold(moment, OOS_OWNER_ENCODER_OUTPUTS,
+                    oos_amount_exact(oos_mul(w->sglang->images_mib, OOS_MIB), OOS_SOURCE_DERIVED,
+                                     "embeddings of images that are kept, features on their way"));
+    /* the encoder is done when the layers begin */
+    bool const encodes = w->activation.encoder.bytes > w->activation.forward.bytes;
+    oos_moment_hold(moment, encodes ? OOS_OWNER_ENCODER : OOS_OWNER_ACTIVATIONS,
+                    encodes ? w->activation.encoder : w->activation.forward);
     oos_moment_hold(moment, OOS_OWNER_SAMPLER, logits(w));
     oos_moment_hold(moment, OOS_OWNER_GROWTH, w->outside.runtime_growth);
     return oos_moment_close(moment, rest(w), reterr);
@@ -540,6 +551,7 @@ static const char *unread_of(const work *w)
     if (w->sglang->request->unread) return w->sglang->request->unread;
     if (w->pool.unread) return w->pool.unread;
     if (w->states.unread) return w->states.unread;
+    if (w->drafts.unread) return w->drafts.unread;
     if (kv) return "this --kv-cache-dtype is not modelled for SGLang";
     const char *asked = w->sglang->request->quantization;
     if (asked && model->quant_method && strcmp(asked, model->quant_method) != 0)
@@ -630,10 +642,8 @@ static oomsight_status own_settings(work *w, oomsight_error *reterr)
     w->plan->told.own = oos_arena_keep(w->arena, list, sizeof list);
     if (!w->plan->told.own) return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for the setup");
     bool const unknown = w->plan->answer.verdict == OOMSIGHT_VERDICT_UNKNOWN;
-    /* what the engine keeps free for images changes its default fraction, and is not modelled */
-    bool const shifted = unknown && sglang_of(w->plan)->multimodal && !s->request->fraction.known;
     w->plan->told.own_count = w->states.layers ? OWN_SETTINGS : POOLS;
-    if (unknown) w->plan->told.own_count = shifted ? RESOLVED - 2 : RESOLVED;
+    if (unknown) w->plan->told.own_count = RESOLVED;
     return OOMSIGHT_OK;
 }
 
@@ -670,7 +680,12 @@ static oomsight_status sizes_fill(work *w, sglang_start *setup, oomsight_error *
     oos_plan *plan = w->plan;
     uint64_t *param_bytes = OOS_NEW_ARRAY(w->arena, uint64_t, 1);
     if (!param_bytes) return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for the setup");
-    oos_shard const shard = shard_of(setup);
+    w->drafts = oos_sglang_drafts_of(w->sglang->request, setup);
+    oos_shard shard = shard_of(setup);
+    shard.ways.draft_method = w->drafts.method;
+    shard.ways.draft_whole = true;
+    if (w->drafts.method && !w->drafts.own) shard.draft = setup->asked->draft;
+    if (w->drafts.own) shard.mtp_layers = w->drafts.layers;
     OOS_TRY(oos_weights_of_stage(w->arena, &shard, 0, &plan->sizes.weights, reterr));
     *param_bytes = plan->sizes.weights.param_bytes;
     plan->sizes.stage_param_bytes = param_bytes;
@@ -680,7 +695,7 @@ static oomsight_status sizes_fill(work *w, sglang_start *setup, oomsight_error *
     rotary_add(setup, tables, table_count, &plan->sizes.weights);
     latent_add(setup, &plan->sizes.weights);
     head_widened(setup, &plan->sizes.weights);
-    oos_forward const step = step_of(setup, w->sglang->decode_batch);
+    oos_forward const step = step_of(setup, w->sglang->decode_batch, w->sglang->images);
     oos_forward_activation(&step, &w->activation);
     oos_forward_outside(&step, &w->outside);
     if (w->outside.nccl.bytes) /* its groups of ranks are others, and no reading of them is known */
@@ -692,6 +707,8 @@ static oomsight_status sizes_fill(work *w, sglang_start *setup, oomsight_error *
     plan->sizes.communicators = w->outside.nccl;
     graphs_of(w->sglang, setup->model->mla, &w->graphs);
     w->pool = oos_sglang_pool_of(w->sglang->request, setup);
+    if (w->drafts.counted && w->pool.layers)
+        w->pool.cell += floor(w->pool.cell * (double)w->drafts.layers / (double)w->pool.layers);
     w->states = oos_sglang_states_of(w->sglang->request, setup);
     w->free = free_before(plan);
     return OOMSIGHT_OK;
@@ -704,8 +721,10 @@ static oomsight_status phases(work *w, sglang_start *setup, oomsight_error *rete
     OOS_TRY(kv_sizing(w, reterr));
     setup->max_running_requests = requests_of(w->sglang, setup, &w->states, w->plan->kv.tokens);
     /* one row more than requests, for padding (ReqToTokenPool) */
-    w->table_bytes = oos_mul(
-        oos_mul(oos_add(setup->max_running_requests, 1), oos_add(setup->context_length, EXTRA_CONTEXT)), 4);
+    w->table_bytes =
+        oos_mul(oos_mul(oos_add(setup->max_running_requests, 1),
+                        oos_add(setup->context_length, oos_add(EXTRA_CONTEXT, w->drafts.tokens))),
+                4);
     if (w->plan->kv.refused && !w->plan->phases[w->plan->phase_count - 1].tight) return OOMSIGHT_OK;
     OOS_TRY(kv_alloc(w, reterr));
     OOS_TRY(capture(w, reterr));
@@ -718,7 +737,7 @@ oomsight_status oos_sglang_plan(oos_arena *arena, const oos_start *start, const 
     sglang_setup *sglang = OOS_NEW(arena, sglang_setup);
     sglang_start *setup = OOS_NEW(arena, sglang_start);
     if (!sglang || !setup) return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for the setup");
-    oos_sglang_resolve(request, rules, start->model, &start->device, sglang);
+    oos_sglang_resolve(request, rules, start, sglang);
     setup_fill(start, request, rules, sglang, setup);
     *ret_plan = (oos_plan){.engine = oos_engine_sglang.words,
                            .answer.phase = OOS_PHASE_COUNT,

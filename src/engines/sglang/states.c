@@ -1,6 +1,7 @@
 /* The pool of recurrent states: what a slot takes, how many a request holds, and its share of what is left behind the weights (0.5.23,
  * srt/configs/mamba_utils.py and srt/mem_cache/kv_cache_configurator.py, _handle_max_mamba_cache; equal in 0.5.18). */
 #include "engines/sglang/sglang.h"
+#include "base/check.h"
 
 #include <string.h>
 
@@ -75,20 +76,32 @@ sglang_states oos_sglang_states_of(const sglang_request *request, const sglang_s
     return states;
 }
 
-double oos_sglang_states_take(const sglang_request *request, sglang_states *states, double left)
+double oos_sglang_states_take(const sglang_request *request, const sglang_drafts *drafts,
+                              sglang_states *states, double left)
 {
-    double const slot = (double)states->slot_bytes;
-    uint64_t const replicas = request->replicated ? request->dp : 1;
-    if (!states->layers) return left;
+    uint64_t const slot = states->slot_bytes, replicas = request->replicated ? request->dp : 1;
+    uint64_t const running =
+        oos_max(1, oos_u64_or(request->requests, SGLANG_DRAFTED_REQUESTS) / oos_max(1, replicas));
+    if (!states->layers || !slot) return left;
+    oos_assert(states->per_request > 0);
+    /* verification keeps a state for each drafted token of each request, and for those of a padded one */
+    double const tokens = drafts->present ? (double)drafts->tokens : 0;
+    uint64_t most = running;
     if (request->states_most.known) {
         states->slots = request->states_most.value / replicas;
-    } else if (request->radix_off && request->requests.known) {
-        states->slots = oos_max(1, request->requests.value / replicas);
+        most = oos_min(running, states->slots / states->per_request);
+    } else if (request->radix_off && (request->requests.known || drafts->present)) {
+        states->slots = running;
     } else {
         double const share = left * request->state_share / (1 + request->state_share);
-        states->slots = share > slot && slot > 0 ? oos_u64_from((share - slot) / slot) : 0;
+        double const rest = share - (double)slot * (1 + tokens);
+        states->slots =
+            rest > 0 ? oos_u64_from(rest / ((double)slot * (1 + tokens / (double)states->per_request))) : 0;
+        most = oos_min(running, states->slots / states->per_request);
     }
-    /* and one for padding */
-    states->bytes = states->slots ? oos_mul(oos_add(states->slots, 1), states->slot_bytes) : 0;
+    if (!states->slots) return 0;
+    states->bytes = oos_mul(oos_add(states->slots, 1), slot); /* and one for padding */
+    if (drafts->present)
+        states->bytes = oos_add(states->bytes, oos_mul(oos_mul(slot, oos_add(most, 1)), drafts->tokens));
     return left - (double)states->bytes;
 }
