@@ -157,7 +157,7 @@ STARTS = [
     ("eager, MTP", "4090", "qwen3-next, 4 layers", PLAIN + ["--speculative-algorithm", "NEXTN"] + DRAFTS),
     ("eager, MTP, 0.4", "4090", "qwen3-next, 4 layers", PLAIN + ["--speculative-algorithm", "NEXTN", "--mem-fraction-static", "0.4"] + DRAFTS),
     ("eager, EAGLE3", "4090", "small-llama", PLAIN + ["--speculative-algorithm", "EAGLE3", "--speculative-draft-model-path", "small-llama's third draft"] + DRAFTS),
-    ("eager, a small model drafts", "4090", "small-llama", PLAIN + ["--speculative-algorithm", "STANDALONE", "--speculative-draft-model-path", "llama-1b"] + DRAFTS),
+    ("eager, a small model drafts", "4090", "small-llama", PLAIN + ["--speculative-algorithm", "STANDALONE", "--speculative-draft-model-path", "llama-1b", "--context-length", "8192"] + DRAFTS),
     ("eager, MTP of deepseek", "4090", "deepseek-v3, 4 layers", PLAIN + ["--speculative-algorithm", "NEXTN"] + DRAFTS),
     ("eager, two ranks", "4090x2", "small-llama", PLAIN + ["--tp", "2"]),
     ("eager, two ranks, experts", "4090x2", "qwen3-moe, 4 layers", PLAIN + ["--tp", "2"]),

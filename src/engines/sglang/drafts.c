@@ -1,6 +1,7 @@
 /* Speculative decoding: which drafter, how many tokens it drafts, and what a token of its cache takes (0.5.23, arg_groups/speculative_hook.py,
  * model_runner_components/spec_aux_hidden_state.py and model_executor/pool_configurator.py). A drafter is loaded before the pools are sized,
  * with an embedding and a head of its own that it gives up when they are allocated. */
+#include "base/ascii.h"
 #include "engines/sglang/sglang.h"
 
 #include <string.h>
@@ -11,7 +12,7 @@ enum { STEPS = 3, STEPS_LLAMA = 5, TOKENS_LLAMA = 8, TOKENS_NGRAM = 12 };
 
 static bool is(const char *word, const char *other)
 {
-    return word && strcasecmp(word, other) == 0;
+    return word && oos_same(word, other);
 }
 
 /* The drafter is layers of the checkpoint itself. */

@@ -202,11 +202,13 @@ static void latent_add(const sglang_start *setup, oos_weights *weights)
     }
 }
 
-/* A head in float32, with the embedding where they are one (Falcon-H1). */
+/* A head in float32, with the embedding where they are one (Falcon-H1); a head that stays apart although the config ties it (LFM2). */
 static void head_widened(const sglang_start *setup, oos_weights *weights)
 {
     const oos_model *model = setup->model;
-    if (!oos_architecture_says(setup->rules->facts, model->architecture, "head_fp32")) return;
+    bool const wide = oos_architecture_says(setup->rules->facts, model->architecture, "head_fp32"),
+               apart = oos_architecture_says(setup->rules->facts, model->architecture, "head_apart");
+    if (!wide && !(apart && model->tied)) return;
     const char *part = model->tied ? "embed" : "lm_head";
     for (size_t i = 0; i < weights->part_count; i++)
         if (strcmp(weights->parts[i].module, part) == 0 && oos_dtype_bytes(setup->dtype) == 2)
