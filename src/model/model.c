@@ -327,6 +327,8 @@ static void vision_fields(oos_arch *a)
     (void)first_u64(a, c, heads, &v->heads);
     (void)first_u64(a, c, channels, &v->channels);
     (void)first_u64(a, c, merge, &v->merge);
+    (void)oos_arch_size(a, c, "num_hidden_layers", &v->stated_layers);
+    (void)oos_arch_size(a, c, "hidden_size", &v->stated_hidden);
     (void)oos_arch_size(a, c, "patch_size", &v->patch);
     (void)oos_arch_size(a, c, "position_embedding_size", &v->one_hot_rows);
     (void)oos_arch_size(a, c, "temporal_patch_size", &v->temporal_patch);

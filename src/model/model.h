@@ -149,6 +149,8 @@ typedef struct oos_vision {
         one_hot_rows; /* of the table of positions, where they are looked up by a one-hot matrix; 0: not so */
     uint64_t image_pixels, video_pixels; /* at most, by the processor's files; 0: none says */
     uint64_t image_tiles, image_tokens;  /* the same, of processors that count those */
+    uint64_t stated_layers,
+        stated_hidden; /* num_hidden_layers and hidden_size as they stand in the config; 0: not there */
 } oos_vision;
 
 /* What the code of a class does that its layers do not tell (data/models, "code"). All zero: the usual. */

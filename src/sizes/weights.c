@@ -230,11 +230,15 @@ static oomsight_status mtp_add(oos_arena *arena, const oos_shard *shard, sum *s,
     total shared = {0};
     tied_add(&plain, &shared);
     *ret_shared = oos_mul(model->tied ? 1 : 2, shared.created);
+    if (!shard->ways.draft_whole) return OOMSIGHT_OK;
+    into->created = oos_add(into->created, *ret_shared);
+    into->loaded = oos_add(into->loaded, *ret_shared);
+    *ret_shared = 0;
     return OOMSIGHT_OK;
 }
 
 /* EAGLE heads use the model's embedding; the first kind its head too, and adds a projection of two hidden states. */
-static void eagle_share(const char *method, const sum *s, total *into)
+static void eagle_share(const char *method, bool whole, const sum *s, total *into)
 {
     const oos_model *model = s->model;
     if (!method || strncmp(method, "eagle", 5) != 0) return;
@@ -243,6 +247,7 @@ static void eagle_share(const char *method, const sum *s, total *into)
     total shared = {0};
     tied_add(&plain, &shared);
     if (first_kind && !model->tied) shared.created = oos_mul(2, shared.created);
+    if (whole) shared.created = 0;
     uint64_t const projection =
         first_kind ? oos_mul(oos_mul(2, oos_mul(model->hidden, model->hidden)), s->cut.dtype_bytes) : 0;
     into->created = oos_add(oos_sub(into->created, shared.created), projection);
@@ -263,7 +268,7 @@ static oomsight_status draft_add(oos_arena *arena, const oos_shard *shard, total
     if (shard->draft_tp) draft.tp = shard->draft_tp;
     sum s = {.model = draft.model, .cut = oos_cut_of(&draft)};
     OOS_TRY(stage_add(arena, &draft, &s, 0, into, reterr));
-    eagle_share(shard->ways.draft_method, &s, into);
+    eagle_share(shard->ways.draft_method, shard->ways.draft_whole, &s, into);
     into->loaded = oos_add(into->loaded, buffer_bytes(&draft, 0));
     return OOMSIGHT_OK;
 }

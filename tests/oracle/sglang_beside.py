@@ -31,6 +31,7 @@ EAGER = ["--disable-cuda-graph"]
 TRITON = ["--attention-backend", "triton", "--sampling-backend", "pytorch"]
 PLAIN = TRITON + EAGER
 DRAFTS = ["--speculative-num-steps", "1", "--speculative-eagle-topk", "1", "--speculative-num-draft-tokens", "2"]
+UNWARMED = ["--skip-server-warmup"]  # its image is prepared in a pool of memory that the simulated GPU has not
 DECODE = TRITON + ["--disable-prefill-cuda-graph", "--cuda-graph-max-bs-decode", "8"]
 
 
@@ -40,8 +41,64 @@ def draft_of(fixture):
         return dict(json.load(f), architectures=["LlamaForCausalLMEagle"], num_hidden_layers=1, tie_word_embeddings=False)
 
 
+def third_draft_of(fixture):
+    """EAGLE3: a layer that reads the embedding beside the hidden state, and a head of fewer words."""
+    return dict(draft_of(fixture), architectures=["LlamaForCausalLMEagle3"], draft_vocab_size=32000)
+
+
+def falcon_h1(layers):
+    """Attention and a state in each layer."""
+    return {"architectures": ["FalconH1ForCausalLM"], "model_type": "falcon_h1", "hidden_size": 1024, "num_hidden_layers": layers, "num_attention_heads": 8, "num_key_value_heads": 2,
+            "head_dim": 64, "intermediate_size": 2048, "mamba_d_ssm": 1536, "mamba_n_heads": 24, "mamba_d_head": 64, "mamba_n_groups": 1, "mamba_d_state": 128, "mamba_d_conv": 4,
+            "mamba_expand": 2, "mamba_chunk_size": 128, "mamba_conv_bias": True, "mamba_proj_bias": False, "mamba_norm_before_gate": False, "mamba_rms_norm": False, "attention_bias": False,
+            "mlp_bias": False, "projectors_bias": False, "attention_in_multiplier": 1.0, "attention_out_multiplier": 0.9375, "embedding_multiplier": 5.65, "key_multiplier": 0.39,
+            "lm_head_multiplier": 0.039, "mlp_multipliers": [0.88, 0.58], "ssm_in_multiplier": 1.25, "ssm_multipliers": [0.35, 0.25, 0.35, 0.5, 0.35], "ssm_out_multiplier": 0.23,
+            "hidden_act": "silu", "rms_norm_eps": 1e-5, "rope_theta": 1e11, "max_position_embeddings": 16384, "tie_word_embeddings": False, "torch_dtype": "bfloat16", "vocab_size": 32784,
+            "bos_token_id": 1, "eos_token_id": 11, "pad_token_id": 0}
+
+
+def granite_h(layers):
+    """Mamba 2 but for the last layer, experts in each."""
+    return {"architectures": ["GraniteMoeHybridForCausalLM"], "model_type": "granitemoehybrid", "hidden_size": 1536, "num_hidden_layers": layers, "num_attention_heads": 12,
+            "num_key_value_heads": 4, "intermediate_size": 512, "shared_intermediate_size": 1024, "num_local_experts": 16, "num_experts_per_tok": 6, "mamba_n_heads": 48, "mamba_d_head": 64,
+            "mamba_n_groups": 1, "mamba_d_state": 128, "mamba_d_conv": 4, "mamba_expand": 2, "mamba_chunk_size": 256, "mamba_conv_bias": True, "mamba_proj_bias": False,
+            "layer_types": ["mamba"] * (layers - 1) + ["attention"], "position_embedding_type": "nope", "attention_bias": False, "attention_multiplier": 0.0078125, "embedding_multiplier": 12,
+            "residual_multiplier": 0.22, "logits_scaling": 6, "hidden_act": "silu", "normalization_function": "rmsnorm", "rms_norm_eps": 1e-5, "rope_theta": 10000,
+            "max_position_embeddings": 131072, "tie_word_embeddings": True, "torch_dtype": "bfloat16", "vocab_size": 100352, "bos_token_id": 100257, "eos_token_id": 100257, "pad_token_id": 100256}
+
+
+def kimi_linear(layers):
+    """KDA, and latent attention in each fourth layer."""
+    full = [n for n in range(1, layers + 1) if n % 4 == 0]
+    return {"architectures": ["KimiLinearForCausalLM"], "model_type": "kimi_linear", "hidden_size": 2304, "num_hidden_layers": layers, "num_attention_heads": 32, "num_key_value_heads": 32,
+            "head_dim": 72, "intermediate_size": 9216, "kv_lora_rank": 512, "q_lora_rank": None, "qk_nope_head_dim": 128, "qk_rope_head_dim": 64, "v_head_dim": 128, "mla_use_nope": True,
+            "num_experts": 16, "num_experts_per_token": 8, "num_shared_experts": 1, "moe_intermediate_size": 1024, "first_k_dense_replace": 1, "moe_layer_freq": 1, "num_expert_group": 1,
+            "topk_group": 1, "moe_renormalize": True, "moe_router_activation_func": "sigmoid", "use_grouped_topk": True, "routed_scaling_factor": 2.446, "num_nextn_predict_layers": 0,
+            "linear_attn_config": {"full_attn_layers": full, "kda_layers": [n for n in range(1, layers + 1) if n not in full], "head_dim": 128, "num_heads": 32, "short_conv_kernel_size": 4},
+            "hidden_act": "silu", "rms_norm_eps": 1e-5, "rope_theta": 10000, "rope_scaling": None, "model_max_length": 1048576, "tie_word_embeddings": False, "torch_dtype": "bfloat16",
+            "vocab_size": 163840, "bos_token_id": 163584, "eos_token_id": 163586, "pad_token_id": 163839}
+
+
+def lfm2(layers):
+    """Short convolutions, and attention in each third layer."""
+    return {"architectures": ["Lfm2ForCausalLM"], "model_type": "lfm2", "hidden_size": 2048, "num_hidden_layers": layers, "num_attention_heads": 32, "num_key_value_heads": 8,
+            "layer_types": ["full_attention" if n % 3 == 2 else "conv" for n in range(layers)], "intermediate_size": 12288, "block_auto_adjust_ff_dim": True, "block_ffn_dim_multiplier": 1.0,
+            "block_multiple_of": 256, "conv_L_cache": 3, "conv_bias": False, "norm_eps": 1e-5, "rope_theta": 1e6, "max_position_embeddings": 128000, "tie_word_embeddings": True,
+            "torch_dtype": "bfloat16", "vocab_size": 65536, "bos_token_id": 1, "eos_token_id": 7, "pad_token_id": 0}
+
+
+def qwen35(layers):
+    """The text part of Qwen3.5-4B as a model of its own."""
+    with open(os.path.join(FIXTURES, "small-hybrid", "config.json"), encoding="utf-8") as f:
+        return dict(json.load(f)["text_config"], architectures=["Qwen3_5ForCausalLM"], num_hidden_layers=layers, hidden_act="silu", rms_norm_eps=1e-6, rope_parameters={"rope_type": "default", "rope_theta": 1e7, "partial_rotary_factor": 0.25},
+                    layer_types=["full_attention" if n % 4 == 3 else "linear_attention" for n in range(layers)], bos_token_id=1, eos_token_id=2)
+
+
 MODELS = {
-    "small-llama's draft": draft_of("small-llama"),
+    "falcon-h1, 4 layers": falcon_h1(4), "granite-h, 4 layers": granite_h(4), "kimi-linear, 4 layers": kimi_linear(4), "lfm2, 6 layers": lfm2(6), "qwen3.5, 4 layers": qwen35(4),
+    "small-llama's draft": draft_of("small-llama"), "small-llama's third draft": third_draft_of("small-llama"),
+    "deepseek-v3, 4 layers": dict(small("deepseek-v2-lite", 4), architectures=["DeepseekV3ForCausalLM"], model_type="deepseek_v3", q_lora_rank=1536, num_nextn_predict_layers=1,
+                                  topk_method="noaux_tc", scoring_func="sigmoid", n_group=1, topk_group=1),
     "qwen2, 4 layers": small("qwen2.5-7b", 4), "qwen3, 4 layers": small("qwen3-4b", 4), "mistral, 4 layers": small("mistral-7b", 4),
     "gemma2, 4 layers": small("gemma-2-9b", 4), "phi3, 4 layers": small("phi-3-mini", 4), "mixtral, 2 layers": small("mixtral-8x7b"),
     "qwen3-moe, 4 layers": small("qwen3-30b-a3b", 4), "deepseek-v2, 4 layers": small("deepseek-v2-lite", 4),
@@ -51,6 +108,7 @@ MODELS = {
     "llama-8b": models.MODELS["llama-3.1-8b"], "llama-8b awq": models.MODELS["llama-3.1-8b-awq"], "qwen3-8b": models.MODELS["qwen3-8b"],
     "llama-1b": models.MODELS["llama-3.2-1b"], "deepseek-v2-lite": models.MODELS["deepseek-v2-lite"], "opt, 4 layers": small("opt-1.3b", 4),
 }
+TOWERS = {"small qwen3-vl": "qwen3_vl", "small gemma3": "gemma3"}
 # name, device, model, flags, more options of the dry run
 STARTS = [
     ("eager", "4090", "small-llama", PLAIN),
@@ -77,11 +135,30 @@ STARTS = [
     ("eager, MXFP4", "4090", "gpt-oss mxfp4, 4 layers", PLAIN),
     ("eager, hybrid of Mamba", "4090", "nemotron-h, 4 layers", PLAIN),
     ("eager, hybrid of linear attention", "4090", "qwen3-next, 4 layers", PLAIN),
+    ("eager, hybrid with attention beside", "4090", "falcon-h1, 4 layers", PLAIN),
+    ("eager, hybrid of Granite", "4090", "granite-h, 4 layers", PLAIN),
+    ("eager, hybrid of KDA", "4090", "kimi-linear, 4 layers", PLAIN),
+    ("eager, hybrid of convolutions", "4090", "lfm2, 6 layers", EAGER),
+    ("eager, hybrid of qwen3.5", "4090", "qwen3.5, 4 layers", PLAIN),
+    ("graphs of decode, hybrid", "4090", "qwen3-next, 4 layers", DECODE),
+    ("eager, hybrid, states in bfloat16", "4090", "qwen3-next, 4 layers", PLAIN + ["--mamba-ssm-dtype", "bfloat16", "--mamba-full-memory-ratio", "0.5"]),
+    ("eager, hybrid, 200 slots", "4090", "nemotron-h, 4 layers", PLAIN + ["--max-mamba-cache-size", "200"]),
+    ("eager, hybrid, no radix cache", "4090", "nemotron-h, 4 layers", PLAIN + ["--disable-radix-cache", "--max-running-requests", "64"]),
+    ("eager, hybrid, two ranks", "4090x2", "qwen3-next, 4 layers", PLAIN + ["--tp", "2"]),
+    ("eager, tower of qwen3-vl", "4090", "small qwen3-vl", PLAIN + UNWARMED),
+    ("graphs of decode, tower of qwen3-vl", "4090", "small qwen3-vl", DECODE + UNWARMED),
+    ("eager, tower of gemma3", "4090", "small gemma3", PLAIN + UNWARMED + ["--enable-multimodal"]),
+    ("eager, tower of gemma3 without images", "4090", "small gemma3", PLAIN + UNWARMED),
+    ("eager, tower of qwen3-vl, features on the device", "4090", "small qwen3-vl", PLAIN + UNWARMED + ["--mm-feature-transport", "cuda_ipc"]),
     ("graphs of decode to 48", "4090", "small-llama", TRITON + ["--disable-prefill-cuda-graph"]),
     ("graphs of prefill and decode", "4090", "qwen3, 4 layers", TRITON + ["--cuda-graph-max-bs-prefill", "64", "--cuda-graph-max-bs-decode", "8"]),
     ("eager, n-gram drafts", "4090", "small-llama", PLAIN + ["--speculative-algorithm", "NGRAM", "--speculative-num-draft-tokens", "4"]),
     ("eager, EAGLE", "4090", "small-llama", PLAIN + ["--speculative-algorithm", "EAGLE", "--speculative-draft-model-path", "small-llama's draft"] + DRAFTS),
     ("eager, MTP", "4090", "qwen3-next, 4 layers", PLAIN + ["--speculative-algorithm", "NEXTN"] + DRAFTS),
+    ("eager, MTP, 0.4", "4090", "qwen3-next, 4 layers", PLAIN + ["--speculative-algorithm", "NEXTN", "--mem-fraction-static", "0.4"] + DRAFTS),
+    ("eager, EAGLE3", "4090", "small-llama", PLAIN + ["--speculative-algorithm", "EAGLE3", "--speculative-draft-model-path", "small-llama's third draft"] + DRAFTS),
+    ("eager, a small model drafts", "4090", "small-llama", PLAIN + ["--speculative-algorithm", "STANDALONE", "--speculative-draft-model-path", "llama-1b", "--context-length", "8192"] + DRAFTS),
+    ("eager, MTP of deepseek", "4090", "deepseek-v3, 4 layers", PLAIN + ["--speculative-algorithm", "NEXTN"] + DRAFTS),
     ("eager, two ranks", "4090x2", "small-llama", PLAIN + ["--tp", "2"]),
     ("eager, two ranks, experts", "4090x2", "qwen3-moe, 4 layers", PLAIN + ["--tp", "2"]),
     ("eager, two ranks, latent attention", "4090x2", "deepseek-v2, 4 layers", PLAIN + ["--tp", "2"]),
@@ -101,8 +178,19 @@ STARTS = [
 ]
 
 
+def tower_of(folder, name):
+    """A model with a tower, its processor and tokenizer made by an engine's own transformers."""
+    place = os.path.join(folder, name)
+    if not os.path.isdir(place):
+        newest = environments()[max(environments(), key=engines.version_key)]
+        subprocess.run([os.path.join(newest, "bin", "python"), os.path.join(HERE, "vision_models.py"), folder, name], check=True, capture_output=True)
+    return place
+
+
 def place_of(folder, name):
-    """A fixture, or a folder with a config alone."""
+    """A fixture, or a folder with a config alone, or one with a tower."""
+    if name in TOWERS:
+        return tower_of(folder, TOWERS[name])
     if name not in MODELS:
         return os.path.join(FIXTURES, name)
     place = os.path.join(folder, re.sub(r"\W+", "-", name))

@@ -307,7 +307,7 @@ static void the_list_of_arguments_in_a_log_is_the_command(void **state)
         join(&command, words, sizeof words);
         assert_string_equal(words,
                             "sglang serve org/model --tp-size 2 --mem-fraction-static 0.851 --page-size 1 "
-                            "--enable-torch-compile --cuda-graph-max-bs-decode 32 "
+                            "--disable-radix-cache --enable-torch-compile --cuda-graph-max-bs-decode 32 "
                             "--cuda-graph-backend-prefill disabled --lora-paths a b=c");
     }
     /* another spelling of an older release, and what is none or is cut off */
@@ -525,16 +525,161 @@ static void the_list_of_sliding_pools_is_the_engines(void **state)
     oos_arena_free(arena);
 }
 
+/* Slots of dry starts of 0.5.23 on a 4090 (tests/oracle/sglang_beside.py): what was left for both pools, by what the engine had free at its
+ * second look, and what its log says that it made of it. */
+static void states_have_a_share_of_the_pool(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *architecture;
+        oos_attention attention;
+        uint64_t layers, second_look, slots, running, tokens, cell;
+    } starts[] = {
+        {"NemotronHForCausalLM",
+         {.mixer = OOS_MIXER_MAMBA2,
+          .conv_kernel = 4,
+          .conv_dim = 12288,
+          .state_heads = 128,
+          .state_head_dim = 80,
+          .state_size = 128,
+          .groups = 8},
+         1,
+         21496332288,
+         1303,
+         260,
+         1883391,
+         4096},
+        {"Qwen3NextForCausalLM",
+         {.mixer = OOS_MIXER_GDN,
+          .conv_kernel = 4,
+          .conv_dim = 8192,
+          .key_heads = 16,
+          .value_heads = 32,
+          .key_dim = 128,
+          .value_dim_state = 128},
+         3,
+         22793420800,
+         1171,
+         234,
+         4100542,
+         2048},
+        {"GraniteMoeHybridForCausalLM",
+         {.mixer = OOS_MIXER_MAMBA2,
+          .conv_kernel = 4,
+          .conv_dim = 3328,
+          .state_heads = 48,
+          .state_head_dim = 64,
+          .state_size = 128,
+          .groups = 1},
+         3,
+         24035983360,
+         1702,
+         340,
+         4418505,
+         2048},
+    };
+    oos_arena *arena = oos_arena_create(1 << 12);
+    oos_argument_facts *facts;
+    assert_int_equal(oos_architectures_load(arena, NULL, "sglang", &facts, NULL), OOMSIGHT_OK);
+    sglang_rules const rules = {.facts = facts};
+    static const oos_layer layers[3];
+    sglang_drafts const none = {0}, drafts = {.present = true, .tokens = 2};
+    for (size_t i = 0; i < sizeof starts / sizeof *starts; i++) {
+        oos_model const model = {.architecture = starts[i].architecture,
+                                 .layers = layers,
+                                 .layer_count = starts[i].layers,
+                                 .attentions = &starts[i].attention,
+                                 .attention_count = 1};
+        sglang_start const setup = {.model = &model, .rules = &rules, .tp = 1, .dtype = OOS_DTYPE_BF16};
+        sglang_request const request = {.state_share = 0.9, .page = 1};
+        sglang_states states = oos_sglang_states_of(&request, &setup);
+        assert_null(states.unread);
+        double const left = (double)starts[i].second_look - 24815599616.0 * (1 - 0.724);
+        double const rest = oos_sglang_states_take(&request, &none, &states, left);
+        assert_int_equal(states.slots, starts[i].slots);
+        assert_int_equal(states.slots / states.per_request, starts[i].running);
+        assert_int_equal((uint64_t)(rest / (double)starts[i].cell), starts[i].tokens);
+        sglang_request const asked[] = {
+            {.state_share = 0.9, .page = 1, .states_most = {true, 200}},
+            {.state_share = 0.9, .page = 1, .radix_off = true, .requests = {true, 64}},
+            {.state_share = 0.9, .page = 1, .overlap_off = true},
+            {.state_share = 0.9, .page = 1, .state_strategy = "extra_buffer_lazy"},
+        };
+        static const uint64_t slots[] = {200, 64, 0, 0}, each[] = {5, 1, 3, 4};
+        for (size_t k = 0; k < 4; k++) {
+            states = oos_sglang_states_of(&asked[k], &setup);
+            assert_true(oos_sglang_states_take(&asked[k], &none, &states, left) < left);
+            assert_int_equal(states.per_request, each[k]);
+            assert_int_equal(states.slots, slots[k] ? slots[k] : starts[i].slots);
+        }
+        /* drafts take slots for each of their tokens */
+        uint64_t const without = states.slots;
+        (void)oos_sglang_states_take(&request, &drafts, &states, left);
+        assert_true(states.slots < without && states.bytes > (states.slots + 1) * states.slot_bytes);
+        sglang_request const half = {.state_share = 0.9, .page = 1, .state_dtype = "bfloat16"};
+        assert_true(oos_sglang_states_of(&half, &setup).slot_bytes < states.slot_bytes * 11 / 20);
+    }
+    oos_arena_free(arena);
+}
+
+/* Shares and tokens of dry starts of 0.5.23 on a 4090 with small towers (tests/oracle/sglang_beside.py); `free` is what was there before loading. */
+static void a_tower_makes_the_share_smaller(void **state)
+{
+    (void)state;
+    static const char config[] =
+        "{\"architectures\": [\"Qwen3VLForConditionalGeneration\"], \"model_type\": \"qwen3_vl\", "
+        "\"tie_word_embeddings\": true,"
+        "\"text_config\": {\"model_type\": \"qwen3_vl_text\", \"hidden_size\": 512, \"intermediate_size\": "
+        "1024, \"num_hidden_layers\": 4,"
+        "\"num_attention_heads\": 8, \"num_key_value_heads\": 4, \"head_dim\": 64, \"vocab_size\": 2000, "
+        "\"max_position_embeddings\": 16384,"
+        "\"dtype\": \"bfloat16\", \"tie_word_embeddings\": true},"
+        "\"vision_config\": {\"model_type\": \"qwen3_vl\", \"depth\": 4, \"hidden_size\": %s, "
+        "\"intermediate_size\": 512, \"num_heads\": 4,"
+        "\"out_hidden_size\": 512, \"patch_size\": 16, \"spatial_merge_size\": 2, \"temporal_patch_size\": "
+        "2, \"in_channels\": 3,"
+        "\"num_position_embeddings\": 2304, \"deepstack_visual_indexes\": [0, 1, 2]}}";
+    static const struct {
+        const char *hidden, *flags;
+        double fraction, tokens;
+    } starts[] = {{"256", "--disable-cuda-graph", 0.72219, 4333529},
+                  {"256", "--disable-prefill-cuda-graph --cuda-graph-max-bs-decode 8", 0.7211925, 4327485},
+                  {"256", "--disable-cuda-graph --language-only", 0.724, 0},
+                  {"1152", "--disable-cuda-graph", 0.724 * 0.95 * (1 - 0.1 * (1.265625 - 1)), 0}};
+    for (size_t i = 0; i < sizeof starts / sizeof *starts; i++) {
+        char folder[] = "/tmp/oomsight-tower-XXXXXX", path[64], *text;
+        assert_non_null(mkdtemp(folder));
+        snprintf(path, sizeof path, "%s/config.json", folder);
+        FILE *file = fopen(path, "w");
+        assert_non_null(file);
+        for (const char *at = config; *at; at++)
+            if (at[0] == '%' && at[1] == 's')
+                fputs(starts[i].hidden, file), at++;
+            else
+                fputc(*at, file);
+        fclose(file);
+        plan_text(24564, folder, starts[i].flags, &text);
+        assert_true(fabs(own_setting(text, "mem_fraction_static") - starts[i].fraction) < 1e-9);
+        double const tokens = own_setting(text, "max_total_num_tokens");
+        /* the device of this plan is 484 MiB larger than what the driver of a real one shows */
+        assert_true(starts[i].tokens == 0 || fabs(tokens / starts[i].tokens - 1) < 0.03);
+        oomsight_text_free(text);
+        remove(path);
+        remove(folder);
+    }
+}
+
 static void what_was_not_read_is_no_answer(void **state)
 {
     (void)state;
     oomsight_plan *drafts = PLAN(81920, 0, "sglang", "serve", llama, "--speculative-algorithm", "EAGLE");
-    oomsight_plan *states = PLAN(81920, 0, "sglang", "serve", hybrid);
+    oomsight_plan *records =
+        PLAN(81920, 0, "sglang", "serve", hybrid, "--enable-linear-replayssm", "--disable-radix-cache");
     assert_int_equal(oomsight_plan_verdict(drafts), OOMSIGHT_VERDICT_UNKNOWN);
-    assert_int_equal(oomsight_plan_verdict(states), OOMSIGHT_VERDICT_UNKNOWN);
-    assert_int_equal(oomsight_plan_kv_tokens(states), 0);
+    assert_int_equal(oomsight_plan_verdict(records), OOMSIGHT_VERDICT_UNKNOWN);
+    assert_int_equal(oomsight_plan_kv_tokens(records), 0);
     oomsight_plan_free(drafts);
-    oomsight_plan_free(states);
+    oomsight_plan_free(records);
 }
 
 static void more_share_is_never_fewer_tokens(void **state)
@@ -574,6 +719,8 @@ int main(void)
         cmocka_unit_test(half_of_a_cache_in_eight_bits_is_twice_the_tokens),
         cmocka_unit_test(sliding_layers_take_their_share_of_the_pool),
         cmocka_unit_test(the_list_of_sliding_pools_is_the_engines),
+        cmocka_unit_test(states_have_a_share_of_the_pool),
+        cmocka_unit_test(a_tower_makes_the_share_smaller),
         cmocka_unit_test(what_was_not_read_is_no_answer),
         cmocka_unit_test(more_share_is_never_fewer_tokens),
     };

@@ -30,6 +30,7 @@ static const struct {
     {"Llama4ForCausalLM", "drops_gate_up query_norm_fp32"},
     {"Llama4ForConditionalGeneration", "drops_gate_up query_norm_fp32"},
     {"LlamaForCausalLM", "drops_gate_up"},
+    {"LlamaForCausalLMEagle", "drops_gate_up"},
     {"LlamaForCausalLMEagle3", "drops_gate_up"},
     {"Mistral3ForConditionalGeneration", "drops_gate_up mlp_gated"},
     {"MistralForCausalLM", "drops_gate_up"},

@@ -29,6 +29,22 @@ static const char *const modelled[] = {"--tp-size",
                                        "--page-size",
                                        "--swa-full-tokens-ratio",
                                        "--disable-hybrid-swa-memory",
+                                       "--enable-multimodal",
+                                       "--language-only",
+                                       "--language-model-only",
+                                       "--mm-feature-transport",
+                                       "--speculative-algorithm",
+                                       "--speculative-draft-model-path",
+                                       "--speculative-num-draft-tokens",
+                                       "--speculative-num-steps",
+                                       "--speculative-eagle-topk",
+                                       "--max-mamba-cache-size",
+                                       "--mamba-full-memory-ratio",
+                                       "--mamba-ssm-dtype",
+                                       "--mamba-radix-cache-strategy",
+                                       "--linear-attn-backend",
+                                       "--disable-radix-cache",
+                                       "--disable-overlap-schedule",
                                        "--disable-cuda-graph",
                                        "--disable-decode-cuda-graph",
                                        "--disable-prefill-cuda-graph",
@@ -53,6 +69,18 @@ static const char *const modelled[] = {"--tp-size",
                                        "--attention-backend",
                                        NULL};
 
+/* The model that drafts is opened beside the one that is served. */
+static oomsight_status command_finish(oos_serve_reader *in, bool latency)
+{
+    (void)latency;
+    for (size_t i = 0; i < in->flag_count; i++) {
+        if (strcmp(in->flags[i].name, "--speculative-draft-model-path") != 0 || !in->flags[i].value) continue;
+        in->serve->speculative.present = true;
+        in->serve->speculative.model = in->flags[i].value;
+    }
+    return OOMSIGHT_OK;
+}
+
 const oos_dialect oos_sglang_dialect = {
     .entry_at = entry_at,
     .expected = "SGLang: expected `sglang serve MODEL ...` or `python -m sglang.launch_server --model-path "
@@ -61,6 +89,7 @@ const oos_dialect oos_sglang_dialect = {
     .model_flag = "--model-path",
     .model_first = true,
     .config_flag = "--config",
+    .finish = command_finish,
     .modelled = modelled,
 };
 
@@ -68,7 +97,11 @@ const oos_dialect oos_sglang_dialect = {
 static const struct {
     const char *flag, *idle, *what;
 } unread[] = {
-    {"--speculative-algorithm", "", "a draft model, its pool and its graphs"},
+    {"--speculative-adaptive", NULL, "drafts of changing lengths"},
+    {"--speculative-token-map", "", "a head of fewer words"},
+    {"--speculative-draft-model-quantization", "", "a draft model in another form"},
+    {"--speculative-draft-kv-cache-dtype", "auto", "a draft cache of another type"},
+    {"--enable-multi-layer-eagle", NULL, "several draft models"},
     {"--enable-dp-attention", NULL, "attention that is replicated between ranks"},
     {"--attn-dp-size", "1", "attention that is replicated between ranks"},
     {"--enable-lora", NULL, "adapters"},
@@ -82,6 +115,9 @@ static const struct {
     {"--moe-a2a-backend", "none", "buffers between the ranks of experts"},
     {"--enable-unified-memory", NULL, "one pool for all kinds of layers"},
     {"--enable-hisparse", NULL, "a sparse cache"},
+    {"--enable-int8-mamba-checkpoint", NULL, "states kept in int8"},
+    {"--enable-linear-replayssm", NULL, "records of states"},
+    {"--enable-linear-replayssm-spec", NULL, "records of states"},
     {"--enable-torch-compile", NULL, "compiled graphs"},
     {"--cuda-graph-config", "", "graphs configured in JSON"},
     {"--json-model-override-args", "{}", "a changed model config"},
@@ -214,6 +250,18 @@ void oos_sglang_request_read(oos_arena *arena, const oos_serve *serve, sglang_re
         .page = oos_max(1, oos_u64_or(number_of(serve, "--page-size"), 1)),
         .swa_off = is_given(serve, "--disable-hybrid-swa-memory"),
         .swa_ratio = oos_f64_or(real_of(serve, "--swa-full-tokens-ratio"), 0.8),
+        .states_most = number_of(serve, "--max-mamba-cache-size"),
+        .state_share = oos_f64_or(real_of(serve, "--mamba-full-memory-ratio"), 0.9),
+        .state_dtype = value_of(serve, "--mamba-ssm-dtype"),
+        .state_strategy =
+            value_of(serve, is_given(serve, "--mamba-radix-cache-strategy") ? "--mamba-radix-cache-strategy"
+                                                                            : "--mamba-scheduler-strategy"),
+        .linear_backend = value_of(serve, "--linear-attn-backend"),
+        .radix_off = is_given(serve, "--disable-radix-cache"),
+        .overlap_off = is_given(serve, "--disable-overlap-schedule"),
+        .images_on = is_given(serve, "--enable-multimodal"),
+        .images_off = is_given(serve, "--language-only") || is_given(serve, "--language-model-only"),
+        .images_transport = value_of(serve, "--mm-feature-transport"),
         .dtype = value_of(serve, "--dtype"),
         .kv_dtype = value_of(serve, "--kv-cache-dtype"),
         .quantization = value_of(serve, "--quantization"),
@@ -229,11 +277,15 @@ void oos_sglang_request_read(oos_arena *arena, const oos_serve *serve, sglang_re
     r.chunk_negative = chunk && *chunk == '-';
     if (r.chunk_negative) r.chunk = oos_u64_of(0);
     r.drafter = value_of(serve, "--speculative-algorithm");
-    r.draft_tokens = oos_max(1, oos_u64_or(number_of(serve, "--speculative-num-draft-tokens"), 1));
+    oos_u64 const drafted = number_of(serve, "--speculative-num-draft-tokens");
+    r.draft_tokens = oos_max(1, oos_u64_or(drafted, 1));
+    r.draft_tokens_given = drafted.known;
+    r.steps = number_of(serve, "--speculative-num-steps");
+    r.branches = number_of(serve, "--speculative-eagle-topk");
     uint64_t const replicas = oos_u64_or(number_of(serve, "--attn-dp-size"), 1);
     if (replicas > 1) r.dp = replicas;
     r.replicated = r.dp > 1 && (replicas > 1 || is_given(serve, "--enable-dp-attention"));
-    r.sliding_by_requests = r.requests.known && is_given(serve, "--disable-radix-cache");
+    r.sliding_by_requests = r.requests.known && r.radix_off;
     graphs_read(serve, &r);
     r.unread = unread_of(arena, serve, &r);
     *ret_request = r;

@@ -16,7 +16,7 @@ extern const oos_constants oos_sglang_constants;
 
 #include <math.h>
 
-enum { CAPTURES_MOST = 512, OWN_SETTINGS = 9, EXTRA_CONTEXT = 4, ROTARY_ALIGN = 128, DECODING_MOST = 512 };
+enum { CAPTURES_MOST = 512, OWN_SETTINGS = 11, EXTRA_CONTEXT = 4, ROTARY_ALIGN = 128, DECODING_MOST = 512 };
 
 /* Bytes of a logit while requests decode, beside the one in the model's type: fp32, its softmax, noise and quotient of the sampler, and
  * what the batch before it still holds, as batches overlap. A dry start of 0.5.23 that decoded 200 requests at once took 22 in all
@@ -29,6 +29,8 @@ typedef struct work {
     oos_plan *plan;
     const sglang_setup *sglang;
     sglang_pool pool;
+    sglang_states states;
+    sglang_drafts drafts;
     oos_activation activation;
     oos_outside outside;
     oos_graphs graphs;
@@ -80,7 +82,7 @@ static void setup_fill(const oos_start *start, const sglang_request *request, co
     setup->chunk_tokens = sglang->chunk ? sglang->chunk : request->prefill_most;
     setup->static_fraction = sglang->fraction > 0 ? sglang->fraction : 0;
     setup->eager = !sglang->decode_graphs;
-    setup->multimodal = start->model->multimodal;
+    setup->multimodal = start->model->multimodal && !request->images_off;
     if (setup->eager) return;
     setup->capture_top = sglang->decode_batch;
     setup->capture_count = oos_min(CAPTURES_MOST, sglang->decode_graphs);
@@ -99,7 +101,6 @@ static oos_shard shard_of(const sglang_start *setup)
                        .capability = setup->device.capability,
                        .dtype = setup->dtype,
                        .multimodal = setup->multimodal,
-                       .batch_tokens = setup->chunk_tokens,
                        .ways = {.quantization = setup->quantization,
                                 .load_format = setup->load_format,
                                 .expandable_segments = conf && strstr(conf, "expandable_segments:True"),
@@ -123,7 +124,7 @@ static oos_expert_kernel experts_of(const sglang_start *setup)
 }
 
 /* The first full chunk: layers run one operation at a time, in graphs and without. */
-static oos_forward step_of(const sglang_start *setup, uint64_t decoding)
+static oos_forward step_of(const sglang_start *setup, uint64_t decoding, bool images)
 {
     uint64_t const requests = oos_max(1, oos_min(setup->chunk_tokens, decoding));
     uint64_t const tables = oos_mul(oos_mul(requests, oos_cdiv(setup->context_length, 16)), 4);
@@ -146,7 +147,7 @@ static oos_forward step_of(const sglang_start *setup, uint64_t decoding)
                          .experts = experts_of(setup),
                          .runner_bytes = oos_add(oos_mul(setup->chunk_tokens, 40), tables),
                          .sampler = {.sorts = true, .few_apart = true},
-                         .media = {.runs = setup->multimodal, .images_most = 999},
+                         .media = {.runs = setup->multimodal && images, .images_most = 999},
                          .communicators = (uint64_t)(setup->tp > 1) + (setup->dp > 1) +
                                           (experts && oos_mul(setup->tp, setup->dp) > 1),
                          .communicators_early = setup->rules->nccl_before_snapshot};
@@ -200,6 +201,19 @@ static void latent_add(const sglang_start *setup, oos_weights *weights)
     }
 }
 
+/* A head in float32, with the embedding where they are one (Falcon-H1); a head that stays apart although the config ties it (LFM2). */
+static void head_widened(const sglang_start *setup, oos_weights *weights)
+{
+    const oos_model *model = setup->model;
+    bool const wide = oos_architecture_says(setup->rules->facts, model->architecture, "head_fp32"),
+               apart = oos_architecture_says(setup->rules->facts, model->architecture, "head_apart");
+    if (!wide && !(apart && model->tied)) return;
+    const char *part = model->tied ? "embed" : "lm_head";
+    for (size_t i = 0; i < weights->part_count; i++)
+        if (strcmp(weights->parts[i].module, part) == 0 && oos_dtype_bytes(setup->dtype) == 2)
+            oos_weights_add_built(weights, weights->parts[i].bytes);
+}
+
 /* Free memory before loading, after communicators. */
 static oos_amount free_before(const oos_plan *plan)
 {
@@ -217,17 +231,23 @@ static oos_amount free_before(const oos_plan *plan)
                             "free before loading: the device less context and communicators");
 }
 
-/* int(token_capacity / context * 512) between 2,048 and 4,096, at most half as many as tokens (resolve_max_num_reqs). */
-static uint64_t requests_of(const sglang_setup *s, const sglang_start *setup, uint64_t tokens)
+/* int(token_capacity / context * 512) between 2,048 and 4,096, at most half as many as tokens, and as the pool of states has slots for
+ * (resolve_max_num_reqs). */
+static uint64_t requests_of(const sglang_setup *s, const sglang_start *setup, const sglang_states *states,
+                            uint64_t tokens)
 {
     const sglang_rules *rules = s->rules;
     uint64_t const by_context =
         oos_u64_from((double)tokens / (double)setup->context_length * (double)rules->requests_per_context);
     uint64_t const guess = oos_max(oos_min(by_context, rules->requests_most), rules->requests_least);
-    if (!s->request->requests.known) return oos_min(guess, tokens / 2);
-    uint64_t const asked = oos_max(1, s->request->requests.value / s->request->dp);
-    if (rules->tokens_bound_requests) return oos_min(asked, tokens / 2);
-    return rules->guess_bounds_requests ? oos_min(asked, guess) : asked;
+    oos_u64 const given = s->request->requests.known || !s->request->drafter
+                              ? s->request->requests
+                              : oos_u64_of(SGLANG_DRAFTED_REQUESTS);
+    uint64_t const asked = given.known ? oos_max(1, given.value / s->request->dp) : guess;
+    bool const by_tokens = !given.known || rules->tokens_bound_requests;
+    uint64_t const bound = by_tokens ? tokens / 2 : rules->guess_bounds_requests ? guess : asked;
+    uint64_t const most = oos_min(asked, bound);
+    return states->layers ? oos_min(most, states->slots / oos_max(1, states->per_request)) : most;
 }
 
 static void pool_fill(work *w, double left)
@@ -236,11 +256,12 @@ static void pool_fill(work *w, double left)
     const sglang_request *r = w->sglang->request;
     oos_assert(r->page > 0 && sglang_of(plan)->context_length > 0);
     uint64_t const page = r->page;
+    left = oos_sglang_states_take(r, &w->drafts, &w->states, left);
     plan->kv.available_bytes = left > 0 ? oos_u64_from(left) : 0;
     uint64_t tokens = w->pool.cell > 0 ? oos_u64_from((double)plan->kv.available_bytes / w->pool.cell) : 0;
     if (r->tokens_most.known) tokens = oos_min(tokens, r->tokens_most.value);
     tokens = tokens / page * page;
-    plan->kv.refused = left <= 0 || tokens == 0;
+    plan->kv.refused = left <= 0 || tokens == 0 || (w->states.layers && !w->states.slots);
     plan->kv.tokens = tokens;
     plan->kv.blocks = tokens / page;
     plan->kv.max_concurrency = (double)tokens / (double)sglang_of(plan)->context_length;
@@ -257,8 +278,10 @@ static uint64_t pool_bytes(const work *w)
     uint64_t const tokens = w->plan->kv.tokens, page = w->sglang->request->page;
     double const share = w->pool.full_bytes ? w->sglang->request->swa_ratio : 1;
     uint64_t const sliding = oos_u64_from((double)tokens * share) / page * page;
-    return oos_add(oos_mul(oos_add(tokens, page), w->pool.full_bytes),
-                   w->pool.sliding_bytes ? oos_mul(oos_add(sliding, page), w->pool.sliding_bytes) : 0);
+    uint64_t const drafted = oos_mul(oos_add(tokens, page), w->drafts.token_bytes);
+    return oos_add(
+        drafted, oos_add(oos_mul(oos_add(tokens, page), w->pool.full_bytes),
+                         w->pool.sliding_bytes ? oos_mul(oos_add(sliding, page), w->pool.sliding_bytes) : 0));
 }
 
 /* ---- phases ---- */
@@ -322,14 +345,17 @@ static oomsight_status kv_sizing(work *w, oomsight_error *reterr)
     oos_drift const drift = oos_device_drift(&sglang_of(plan)->device, sglang_of(plan)->asked->beyond);
     plan->sizes.non_kv.low = oos_sub(oos_add(plan->sizes.non_kv.low, w->cached_bytes), drift.less);
     plan->sizes.non_kv.high = oos_add(oos_add(plan->sizes.non_kv.high, w->cached_bytes), drift.more);
-    pool_fill(w, (double)share.bytes - (double)plan->sizes.non_kv.bytes);
+    double const kept = (double)w->sglang->images_mib * (double)OOS_MIB;
+    pool_fill(w, (double)share.bytes - (double)plan->sizes.non_kv.bytes - kept);
     OOS_TRY(oos_moment_close(moment, share, reterr));
     moment->ok = !plan->kv.refused;
     if (moment->ok) return OOMSIGHT_OK;
     double const least =
         1 - ((double)w->free.bytes - (double)plan->sizes.non_kv.bytes) / (double)oos_max(1, w->free.bytes);
     moment->message =
-        plan->sizes.non_kv.bytes >= share.bytes
+        w->states.layers && !w->states.slots
+            ? "Not enough GPU memory for hybrid (mamba/linear-attention) state cache."
+        : plan->sizes.non_kv.bytes >= share.bytes
             ? oos_arena_format(
                   w->arena,
                   "Loaded weights leave no GPU memory for the KV cache under --mem-fraction-static=%g. "
@@ -357,7 +383,10 @@ static void hold_static(oos_moment *moment, const work *w)
     oos_moment_hold(moment, OOS_OWNER_CACHED, settled(cached(w)));
     oos_moment_hold(
         moment, OOS_OWNER_KV_CACHE,
-        oos_amount_exact(pool_bytes(w), OOS_SOURCE_DERIVED, "tokens x bytes of a token, allocated once"));
+        oos_amount_exact(oos_add(pool_bytes(w), w->states.bytes), OOS_SOURCE_DERIVED,
+                         w->states.layers
+                             ? "tokens x bytes of a token, and slots of recurrent states, allocated once"
+                             : "tokens x bytes of a token, allocated once"));
     oos_moment_hold(
         moment, OOS_OWNER_BATCH_BUFFERS,
         oos_amount_exact(w->table_bytes, OOS_SOURCE_DERIVED,
@@ -420,7 +449,7 @@ static uint64_t logit_bytes(const work *w, uint64_t rows, uint64_t each)
 
 static oos_amount logits(const work *w)
 {
-    uint64_t const rows = decoding(w);
+    uint64_t const rows = oos_mul(decoding(w), oos_max(1, w->drafts.tokens));
     return oos_amount_guess(logit_bytes(w, rows, LOGIT_USUAL), logit_bytes(w, rows, LOGIT_LEAST),
                             logit_bytes(w, rows, LOGIT_MOST),
                             "logits and sampler of the requests that decode");
@@ -433,7 +462,13 @@ static oomsight_status prefill(work *w, oomsight_error *reterr)
     hold_static(moment, w);
     oos_moment_hold(moment, OOS_OWNER_CUDA_GRAPHS, w->graphs.taken);
     oos_moment_hold(moment, OOS_OWNER_KERNELS, w->outside.profile_growth);
-    oos_moment_hold(moment, OOS_OWNER_ACTIVATIONS, w->activation.forward);
+    oos_moment_hold(moment, OOS_OWNER_ENCODER_OUTPUTS,
+                    oos_amount_exact(oos_mul(w->sglang->images_mib, OOS_MIB), OOS_SOURCE_DERIVED,
+                                     "embeddings of images that are kept, features on their way"));
+    /* the encoder is done when the layers begin */
+    bool const encodes = w->activation.encoder.bytes > w->activation.forward.bytes;
+    oos_moment_hold(moment, encodes ? OOS_OWNER_ENCODER : OOS_OWNER_ACTIVATIONS,
+                    encodes ? w->activation.encoder : w->activation.forward);
     oos_moment_hold(moment, OOS_OWNER_SAMPLER, logits(w));
     oos_moment_hold(moment, OOS_OWNER_GROWTH, w->outside.runtime_growth);
     return oos_moment_close(moment, rest(w), reterr);
@@ -518,6 +553,8 @@ static const char *unread_of(const work *w)
     (void)kv_is_fp8(w->sglang->request, model, &kv);
     if (w->sglang->request->unread) return w->sglang->request->unread;
     if (w->pool.unread) return w->pool.unread;
+    if (w->states.unread) return w->states.unread;
+    if (w->drafts.unread) return w->drafts.unread;
     if (kv) return "this --kv-cache-dtype is not modelled for SGLang";
     const char *asked = w->sglang->request->quantization;
     if (asked && model->quant_method && strcmp(asked, model->quant_method) != 0)
@@ -598,13 +635,18 @@ static oomsight_status own_settings(work *w, oomsight_error *reterr)
         {"mem_fraction_static", s->fraction},
         {"max_total_num_tokens", (double)w->plan->kv.tokens},
         {"max_running_requests", (double)sglang_of(w->plan)->max_running_requests},
+        {"max_mamba_cache_size", (double)w->states.slots},
+        {"mamba_cache_bytes", (double)w->states.bytes},
     };
+    enum {
+        RESOLVED = 7,
+        POOLS = 9
+    }; /* the first so many are known before the pools are, and without states */
     w->plan->told.own = oos_arena_keep(w->arena, list, sizeof list);
     if (!w->plan->told.own) return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for the setup");
     bool const unknown = w->plan->answer.verdict == OOMSIGHT_VERDICT_UNKNOWN;
-    /* what the engine keeps free for images changes its default fraction, and is not modelled */
-    bool const shifted = sglang_of(w->plan)->multimodal && !s->request->fraction.known;
-    w->plan->told.own_count = OWN_SETTINGS - (unknown ? 2u : 0u) - (unknown && shifted ? 2u : 0u);
+    w->plan->told.own_count = w->states.layers ? OWN_SETTINGS : POOLS;
+    if (unknown) w->plan->told.own_count = RESOLVED;
     return OOMSIGHT_OK;
 }
 
@@ -641,7 +683,12 @@ static oomsight_status sizes_fill(work *w, sglang_start *setup, oomsight_error *
     oos_plan *plan = w->plan;
     uint64_t *param_bytes = OOS_NEW_ARRAY(w->arena, uint64_t, 1);
     if (!param_bytes) return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for the setup");
-    oos_shard const shard = shard_of(setup);
+    w->drafts = oos_sglang_drafts_of(w->sglang->request, setup);
+    oos_shard shard = shard_of(setup);
+    shard.ways.draft_method = w->drafts.method;
+    shard.ways.draft_whole = true;
+    if (w->drafts.method && !w->drafts.own) shard.draft = setup->asked->draft;
+    if (w->drafts.own) shard.mtp_layers = w->drafts.layers;
     OOS_TRY(oos_weights_of_stage(w->arena, &shard, 0, &plan->sizes.weights, reterr));
     *param_bytes = plan->sizes.weights.param_bytes;
     plan->sizes.stage_param_bytes = param_bytes;
@@ -650,7 +697,8 @@ static oomsight_status sizes_fill(work *w, sglang_start *setup, oomsight_error *
     (void)oos_weights_cached(&shard, 0, tables, table_count, &w->cached_bytes);
     rotary_add(setup, tables, table_count, &plan->sizes.weights);
     latent_add(setup, &plan->sizes.weights);
-    oos_forward const step = step_of(setup, w->sglang->decode_batch);
+    head_widened(setup, &plan->sizes.weights);
+    oos_forward const step = step_of(setup, w->sglang->decode_batch, w->sglang->images);
     oos_forward_activation(&step, &w->activation);
     oos_forward_outside(&step, &w->outside);
     if (w->outside.nccl.bytes) /* its groups of ranks are others, and no reading of them is known */
@@ -662,6 +710,9 @@ static oomsight_status sizes_fill(work *w, sglang_start *setup, oomsight_error *
     plan->sizes.communicators = w->outside.nccl;
     graphs_of(w->sglang, setup->model->mla, &w->graphs);
     w->pool = oos_sglang_pool_of(w->sglang->request, setup);
+    if (w->drafts.counted && w->pool.layers)
+        w->pool.cell += floor(w->pool.cell * (double)w->drafts.layers / (double)w->pool.layers);
+    w->states = oos_sglang_states_of(w->sglang->request, setup);
     w->free = free_before(plan);
     return OOMSIGHT_OK;
 }
@@ -671,10 +722,12 @@ static oomsight_status phases(work *w, sglang_start *setup, oomsight_error *rete
     OOS_TRY(distributed_init(w, reterr));
     OOS_TRY(weight_load(w, reterr));
     OOS_TRY(kv_sizing(w, reterr));
-    setup->max_running_requests = requests_of(w->sglang, setup, w->plan->kv.tokens);
+    setup->max_running_requests = requests_of(w->sglang, setup, &w->states, w->plan->kv.tokens);
     /* one row more than requests, for padding (ReqToTokenPool) */
-    w->table_bytes = oos_mul(
-        oos_mul(oos_add(setup->max_running_requests, 1), oos_add(setup->context_length, EXTRA_CONTEXT)), 4);
+    w->table_bytes =
+        oos_mul(oos_mul(oos_add(setup->max_running_requests, 1),
+                        oos_add(setup->context_length, oos_add(EXTRA_CONTEXT, w->drafts.tokens))),
+                4);
     if (w->plan->kv.refused && !w->plan->phases[w->plan->phase_count - 1].tight) return OOMSIGHT_OK;
     OOS_TRY(kv_alloc(w, reterr));
     OOS_TRY(capture(w, reterr));
@@ -687,7 +740,7 @@ oomsight_status oos_sglang_plan(oos_arena *arena, const oos_start *start, const 
     sglang_setup *sglang = OOS_NEW(arena, sglang_setup);
     sglang_start *setup = OOS_NEW(arena, sglang_start);
     if (!sglang || !setup) return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for the setup");
-    oos_sglang_resolve(request, rules, start->model, &start->device, sglang);
+    oos_sglang_resolve(request, rules, start, sglang);
     setup_fill(start, request, rules, sglang, setup);
     *ret_plan = (oos_plan){.engine = oos_engine_sglang.words,
                            .answer.phase = OOS_PHASE_COUNT,

@@ -2,8 +2,8 @@
 #include "engines/sglang/sglang.h"
 
 /* One layer, one token. False: not a pool that was read. */
-static bool layer_bytes(const sglang_start *setup, const oos_attention *a, uint64_t *ret_bytes,
-                        bool *ret_sliding)
+bool oos_sglang_layer_bytes(const sglang_start *setup, const oos_attention *a, uint64_t *ret_bytes,
+                            bool *ret_sliding)
 {
     uint64_t const item = setup->kv_fp8 ? 1 : oos_dtype_bytes(setup->dtype);
     uint64_t const kv_heads = oos_max(1, a->kv_heads / setup->tp);
@@ -16,24 +16,27 @@ static bool layer_bytes(const sglang_start *setup, const oos_attention *a, uint6
     case OOS_MIXER_MLA:
         *ret_bytes = oos_mul(oos_add(a->kv_lora_rank, a->rope_dim), item);
         return !a->indexer_dim && !a->compress_ratio;
-    case OOS_MIXER_NONE:
-    case OOS_MIXER_CHUNKED:
-    case OOS_MIXER_CROSS:
     case OOS_MIXER_MAMBA1:
     case OOS_MIXER_MAMBA2:
     case OOS_MIXER_GDN:
     case OOS_MIXER_KDA:
     case OOS_MIXER_LINEAR:
-    case OOS_MIXER_CONV: break;
+    case OOS_MIXER_CONV: /* the pool of states has them; with heads of its own it attends beside */
+        *ret_bytes = a->kv_heads && a->head_dim_v
+                         ? oos_mul(oos_mul(kv_heads, oos_add(a->head_dim, a->head_dim_v)), item)
+                         : 0;
+        return true;
+    case OOS_MIXER_NONE: *ret_bytes = 0; return true;
+    case OOS_MIXER_CHUNKED:
+    case OOS_MIXER_CROSS: break;
     }
     return false;
 }
 
 static const char *unread_of(const oos_model *model)
 {
-    if (model->attention_free || model->hybrid)
-        return "recurrent states take a share of SGLang's pool that is not modelled";
-    if (model->multimodal) return "what SGLang keeps free for images and sound is not modelled";
+    if (model->multimodal && !model->vision.present)
+        return "what SGLang keeps free for sound is not modelled";
     if (model->sparse) return "SGLang's pool for sparse attention is not modelled";
     if (model->encoder_decoder) return "SGLang's pool for encoders is not modelled";
     return NULL;
@@ -54,7 +57,7 @@ sglang_pool oos_sglang_pool_of(const sglang_request *request, const sglang_start
         const oos_attention *a = &model->attentions[model->layers[i].attention];
         uint64_t bytes = 0;
         bool sliding = false;
-        if (!layer_bytes(setup, a, &bytes, &sliding) && !pool.unread)
+        if (!oos_sglang_layer_bytes(setup, a, &bytes, &sliding) && !pool.unread)
             pool.unread = "the cache of some layers of this model is not modelled for SGLang";
         if (sliding && apart) {
             pool.sliding_bytes = oos_add(pool.sliding_bytes, bytes);
@@ -62,7 +65,10 @@ sglang_pool oos_sglang_pool_of(const sglang_request *request, const sglang_start
         } else {
             pool.full_bytes = oos_add(pool.full_bytes, bytes);
         }
+        pool.layers += bytes > 0;
     }
+    if (!pool.full_bytes && !pool.sliding_bytes && !pool.unread)
+        pool.unread = "a model without attention is not modelled for SGLang";
     /* a pool of sliding layers alone is not shared */
     double const share = pool.full_bytes ? request->swa_ratio : 1;
     pool.cell = (double)pool.full_bytes + share * (double)pool.sliding_bytes;

@@ -3,6 +3,7 @@
 #include "engines/sglang/sglang.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum { RUNNER_SIZES = 512 };
@@ -322,20 +323,67 @@ static double share_by_ranks(const sglang_setup *s)
                                      : share;
 }
 
-void oos_sglang_resolve(const sglang_request *request, const sglang_rules *rules, const oos_model *model,
-                        const oos_device_facts *device, sglang_setup *ret_setup)
+/* What "images" of an architecture says; 0: images are taken, and no prefill is captured. */
+enum { IMAGES_CAPTURED = 2, IMAGES_ON_DEMAND = 3 };
+
+/* A tower makes the share smaller by its size (adjust_mem_fraction_for_vlm): the fields of the config that most towers have, and for
+ * those that call them otherwise the usual tower. */
+static double share_beside(const oos_model *model, double share)
 {
+    enum { TOWER_LAYERS = 24, TOWER_HIDDEN = 1024 };
+    const oos_vision *vision = &model->vision;
+    if (!vision->present) return share;
+    double const layers = (double)(vision->stated_layers ? vision->stated_layers : TOWER_LAYERS),
+                 hidden = (double)(vision->stated_hidden ? vision->stated_hidden
+                                   : vision->hidden      ? vision->hidden
+                                                         : TOWER_HIDDEN);
+    double const size = layers * hidden * hidden / ((double)TOWER_LAYERS * TOWER_HIDDEN * TOWER_HIDDEN);
+    return share * (0.95 * fmax(0.8, fmin(1.05, 1 - 0.1 * (size - 1))));
+}
+
+static uint64_t variable_mib(const oos_engine_env *env, const char *name, uint64_t usual)
+{
+    const oos_given_variable *given = env ? oos_engine_env_given(env, name) : NULL;
+    return given && given->value ? strtoull(given->value, NULL, 10) : usual;
+}
+
+/* mm_runtime_reservation_gb(), and what a large Hopper does for Qwen3-VL (arg_groups/model_overrides/qwen3_vl.py). */
+static uint64_t images_mib(const sglang_setup *s, const oos_engine_env *env, const oos_model *model,
+                           const oos_device_facts *device)
+{
+    enum { EMBEDDINGS = 100, FEATURES = 1024, FEATURES_MANY = 3072, MANY = 400, LARGE = 60 * 1024 };
+    const sglang_request *r = s->request;
+    bool const hopper = s->rules->images_on_hopper && device->capability == 90 && s->device_mib >= LARGE &&
+                        model->model_type && strncmp(model->model_type, "qwen3_vl", 8) == 0;
+    uint64_t const kept = variable_mib(env, "SGLANG_VLM_CACHE_SIZE_MB", hopper ? 0 : EMBEDDINGS);
+    bool const by_itself = hopper && r->nodes == 1 && !kept;
+    bool const on_device = r->images_transport ? strncmp(r->images_transport, "cuda_", 5) == 0 : by_itself;
+    bool const many = by_itself && r->requests.known && r->requests.value >= MANY;
+    return on_device ? kept + variable_mib(env, "SGLANG_MM_FEATURE_CACHE_MB", many ? FEATURES_MANY : FEATURES)
+                     : kept;
+}
+
+void oos_sglang_resolve(const sglang_request *request, const sglang_rules *rules, const oos_start *start,
+                        sglang_setup *ret_setup)
+{
+    const oos_model *model = start->model;
+    const oos_device_facts *device = &start->device;
     sglang_setup s = {.request = request, .rules = rules};
+    uint64_t const kind =
+        model->multimodal ? oos_architecture_says(rules->facts, model->architecture, "images") : 0;
+    s.images = model->multimodal && !request->images_off && (kind != IMAGES_ON_DEMAND || request->images_on);
     /* nvidia-smi's figure, in whole MiB */
     s.device_mib = (device->nvml_total_bytes ? device->nvml_total_bytes : device->total_bytes) / OOS_MIB;
     size_by_tier(&s);
-    size_graphs(&s, model->mla, model->multimodal);
+    size_graphs(&s, model->mla, s.images && kind != IMAGES_CAPTURED);
     s.reserve_mib = reserve_of(&s, model->mla);
     if (request->replicated) replicate(&s);
     double const mib = (double)oos_max(1, s.device_mib);
     bool const first = rules->tiers == TIERS_FIRST;
-    double const fraction =
-        oos_f64_or(request->fraction, first ? share_by_ranks(&s) : round3((mib - s.reserve_mib) / mib));
+    double usual = first ? share_by_ranks(&s) : round3((mib - s.reserve_mib) / mib);
+    if (s.images && !request->decode_only) usual = share_beside(model, usual);
+    if (s.images) s.images_mib = images_mib(&s, start->env, model, device);
+    double const fraction = oos_f64_or(request->fraction, usual);
     if (first) s.reserve_mib = mib - mib * fraction;
     s.fraction = fraction > 1000 ? 1000 : fraction > -1000 ? fraction : -1000;
     *ret_setup = s;

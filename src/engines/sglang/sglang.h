@@ -41,11 +41,21 @@ typedef struct sglang_request {
     const char *drafter;            /* --speculative-algorithm; NULL: none */
     bool prefill_only, decode_only; /* --disaggregation-mode */
     uint64_t draft_tokens;          /* --speculative-num-draft-tokens, 1 without */
-    bool prefill_named;             /* --cuda-graph-backend-prefill, and not "disabled" */
-    bool prefill_asked;             /* --enable-piecewise-cuda-graph */
-    bool eager;                     /* --disable-cuda-graph */
-    bool sliding_by_requests;       /* --disable-radix-cache and a number of requests */
+    bool draft_tokens_given;
+    oos_u64 steps, branches;  /* --speculative-num-steps, --speculative-eagle-topk */
+    bool prefill_named;       /* --cuda-graph-backend-prefill, and not "disabled" */
+    bool sliding_by_requests; /* --disable-radix-cache and a number of requests */
+    bool prefill_asked;       /* --enable-piecewise-cuda-graph */
+    bool eager;               /* --disable-cuda-graph */
     double swa_ratio;
+    oos_u64 states_most;        /* --max-mamba-cache-size */
+    double state_share;         /* --mamba-full-memory-ratio: of states to the cache of tokens */
+    const char *state_dtype;    /* --mamba-ssm-dtype */
+    const char *state_strategy; /* --mamba-radix-cache-strategy */
+    const char *linear_backend; /* --linear-attn-backend */
+    bool radix_off, overlap_off;
+    bool images_on, images_off;   /* --enable-multimodal; --language-only and --language-model-only */
+    const char *images_transport; /* --mm-feature-transport */
     const char *dtype, *kv_dtype, *quantization, *load_format, *attention;
     bool release_unread; /* the release lies between two that were read */
     const char *unread;  /* a mechanism that nobody has read here, as a sentence; NULL: none */
@@ -61,6 +71,9 @@ typedef struct sglang_setup {
     uint64_t prefill_tokens, prefill_graphs;
     bool prefill_captured; /* prefill is to be captured, be it in no size at all */
     double reserve_mib, fraction;
+    bool images; /* taken */
+    uint64_t
+        images_mib; /* kept out of the pool for what is allocated after it: embeddings, features on their way */
 } sglang_setup;
 
 /* A start: what of it sizes and phases follow from. */
@@ -89,15 +102,45 @@ static inline const sglang_start *sglang_of(const oos_plan *plan)
 typedef struct sglang_pool {
     uint64_t full_bytes,
         sliding_bytes;  /* of a token: layers that keep all of them, and layers with a window */
+    uint64_t layers;    /* with a cache */
     uint64_t window;    /* 0: one pool for all */
     double cell;        /* bytes that a token of the pool takes, sliding layers by their share */
     const char *unread; /* as above */
 } sglang_pool;
 
+/* The pool of recurrent states: slots that requests and cached prefixes share. No layers: there is none. */
+typedef struct sglang_states {
+    uint64_t layers, slot_bytes; /* of a rank */
+    uint64_t per_request;        /* slots */
+    uint64_t slots, bytes;       /* what was taken, with a slot for padding and the states of drafts */
+    const char *unread;          /* as above */
+} sglang_states;
+
+/* Who drafts, and what it holds. */
+typedef struct sglang_drafts {
+    bool present, own;  /* own: layers of the checkpoint itself */
+    bool counted;       /* its cache is part of a token's bytes when the pool is sized */
+    const char *method; /* NULL: no model does */
+    uint64_t tokens;    /* verified at once */
+    uint64_t layers, token_bytes;
+    const char *unread;
+} sglang_drafts;
+
+sglang_drafts oos_sglang_drafts_of(const sglang_request *request, const sglang_start *setup);
+
+/* Of one token in one layer; false: not a cache that was read. */
+bool oos_sglang_layer_bytes(const sglang_start *setup, const oos_attention *attention, uint64_t *ret_bytes,
+                            bool *ret_sliding);
+
+sglang_states oos_sglang_states_of(const sglang_request *request, const sglang_start *setup);
+/* Of `left` bytes; returns what is left for tokens. */
+double oos_sglang_states_take(const sglang_request *request, const sglang_drafts *drafts,
+                              sglang_states *states, double left);
+
 uint64_t oos_sglang_reach(const sglang_request *request); /* devices that a machine must have for its ranks */
 void oos_sglang_request_read(oos_arena *arena, const oos_serve *serve, sglang_request *ret_request);
-void oos_sglang_resolve(const sglang_request *request, const sglang_rules *rules, const oos_model *model,
-                        const oos_device_facts *device, sglang_setup *ret_setup);
+void oos_sglang_resolve(const sglang_request *request, const sglang_rules *rules, const oos_start *start,
+                        sglang_setup *ret_setup);
 sglang_pool oos_sglang_pool_of(const sglang_request *request, const sglang_start *setup);
 
 /* The numbers of generate_*_cuda_graph_batch_sizes() up to `most`; with a drafter they are closer. */
@@ -140,6 +183,7 @@ typedef enum sglang_lever {
 } sglang_lever;
 
 enum { FIXES_MAX = 4, VALUES_MAX = 12 };
+enum { SGLANG_DRAFTED_REQUESTS = 48 };          /* at once, where something drafts and no number is given */
 enum { REQUESTS_FEW = 32, REQUESTS_LEAST = 4 }; /* at once: before and after what is asked for goes */
 
 typedef struct sglang_search {

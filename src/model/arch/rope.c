@@ -76,6 +76,9 @@ void oos_rope_usual(oos_arch *a)
         turns |= attends;
         if (attends && t->mixer == OOS_MIXER_MLA) head_dim = t->rope_dim;
     }
+    /* Granite's hybrids rotate only where they say so */
+    const char *kind = oos_arch_str(a, "position_embedding_type");
+    if (kind && strcmp(kind, "nope") == 0) return;
     if (turns) oos_rope_add(a, oos_rope_of(a, oos_rope_config(a), head_dim));
 }
 

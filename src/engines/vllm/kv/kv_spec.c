@@ -88,47 +88,22 @@ static uint64_t token_bytes(const oos_setup *setup, const oos_attention *a, oos_
     return oos_mul(heads, oos_add(side_bytes(setup, dtype, a->head_dim), side_bytes(setup, dtype, value)));
 }
 
-/* Bytes of one recurrent state. `tp` divides heads and channels. */
+/* Bytes of one recurrent state. Drafts lengthen the window of a convolution, where the release lets them. */
 static uint64_t state_bytes(const oos_setup *setup, const oos_attention *a)
 {
     const vllm_rules *rules = setup->rules;
-    uint64_t const tp = setup->tp, spec = setup->speculative_tokens;
+    oos_state const state = oos_state_of(a, setup->tp);
     uint64_t const conv_bytes = oos_dtype_bytes(setup->mamba_conv_dtype);
-    uint64_t const ssm_bytes = oos_dtype_bytes(setup->mamba_ssm_dtype);
-    uint64_t rows = oos_sub(a->conv_kernel, 1), channels = a->conv_dim / tp, state = 0;
-    switch (a->mixer) {
-    case OOS_MIXER_GDN:
-        rows += spec;
-        state = oos_mul(oos_mul(a->value_heads / tp, oos_mul(a->value_dim_state, a->key_dim)), ssm_bytes);
-        break;
-    case OOS_MIXER_KDA: /* the state stays in float32 whatever the model's type */
-        if (rules->kda_conv_speculation) rows += spec;
-        state = oos_mul(oos_mul(a->value_heads / tp, oos_mul(a->value_dim_state, a->value_dim_state)),
-                        setup->ssm_dtype_given && rules->kda_state_dtype_flag ? ssm_bytes : 4);
-        break;
-    case OOS_MIXER_MAMBA1: state = oos_mul(oos_mul(channels, a->state_size), ssm_bytes); break;
-    case OOS_MIXER_MAMBA2: {
-        if (rules->mamba2_conv_speculation) rows += spec;
-        /* groups are repeated until every rank has one */
-        uint64_t const groups = a->groups % tp == 0 ? a->groups : oos_max(tp, a->groups);
-        oos_assert(groups >= a->groups);
-        channels = oos_add(a->conv_dim, oos_mul(2 * (groups - a->groups), a->state_size)) / tp;
-        state = oos_mul(oos_mul(a->state_heads / tp, oos_mul(a->state_head_dim, a->state_size)), ssm_bytes);
-        break;
-    }
-    case OOS_MIXER_LINEAR:
-        return oos_mul(oos_mul(a->heads / tp, oos_mul(a->head_dim, a->head_dim)), conv_bytes);
-    case OOS_MIXER_CONV:
-        if (rules->short_conv_speculation) rows += spec;
-        break;
-    case OOS_MIXER_NONE:
-    case OOS_MIXER_FULL:
-    case OOS_MIXER_SLIDING:
-    case OOS_MIXER_CHUNKED:
-    case OOS_MIXER_MLA:
-    case OOS_MIXER_CROSS: return 0;
-    }
-    return oos_add(oos_mul(oos_mul(rows, channels), conv_bytes), state);
+    uint64_t item = oos_dtype_bytes(setup->mamba_ssm_dtype);
+    bool longer = a->mixer == OOS_MIXER_GDN;
+    if (a->mixer == OOS_MIXER_KDA) longer = rules->kda_conv_speculation;
+    if (a->mixer == OOS_MIXER_MAMBA2) longer = rules->mamba2_conv_speculation;
+    if (a->mixer == OOS_MIXER_CONV) longer = rules->short_conv_speculation;
+    /* the state stays in float32 whatever the model's type */
+    if (a->mixer == OOS_MIXER_KDA && !(setup->ssm_dtype_given && rules->kda_state_dtype_flag)) item = 4;
+    if (a->mixer == OOS_MIXER_LINEAR) item = conv_bytes;
+    uint64_t const rows = state.rows + (longer ? setup->speculative_tokens : 0);
+    return oos_add(oos_mul(oos_mul(rows, state.channels), conv_bytes), oos_mul(state.elements, item));
 }
 
 static bool is_state(oos_mixer mixer)
