@@ -204,7 +204,7 @@ oomsight_status oos_plan_make(oos_arena *arena, const oos_setup *setup, const ch
                        .serving.tp = setup->tp,
                        .serving.pp = setup->pp,
                        .serving.dp = setup->dp};
-    if (!kv_layers_json) OOS_TRY(oos_arguments_check(arena, setup, &plan->refusal, reterr));
+    if (!kv_layers_json && !setup->exact) OOS_TRY(oos_arguments_check(arena, setup, &plan->refusal, reterr));
     OOS_TRY(plan_memory(arena, setup, kv_layers_json, plan, reterr));
     oos_vllm_doubtful_tell(plan);
     if (plan->refusal.sentence) OOS_TRY(oos_plan_refuse(arena, plan, reterr));
