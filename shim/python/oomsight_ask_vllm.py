@@ -5,6 +5,7 @@ A line of JSON each way, over the two descriptors that OOMSIGHT_ASK names: {"arg
 none leaves anything behind for the next. What concerns this machine - an id that is not on it, a package that is missing, no memory - is
 "unknown" and never "refused"."""
 import contextlib
+import importlib
 import io
 import json
 import os
@@ -13,7 +14,7 @@ import sys
 import time
 
 SCHEMA = "oomsight.exact/1"
-SECONDS = 60  # for one command
+SECONDS = 120  # for one command
 ANSWER_BYTES = 256 << 10
 MEMORY_BYTES = 16 << 30  # private memory of one command's process; importing the engine takes two or three
 MACHINE = {"LocalEntryNotFoundError", "OfflineModeIsEnabled", "HFValidationError", "RepositoryNotFoundError", "GatedRepoError", "EntryNotFoundError",
@@ -97,6 +98,137 @@ def values(config):
     return found
 
 
+# ---- what its own classes take, built without memory ----
+
+class Settled(Exception):
+    """The cache is laid out; the rest would allocate it."""
+
+
+class Executor:
+    """What EngineCore asks of its workers while it lays out the cache."""
+
+    def __init__(self, config, budget):
+        from vllm.v1.worker.gpu.attn_utils import get_kv_cache_spec
+        self.config, self.budget, self.settled = config, budget, None
+        self.specs = get_kv_cache_spec(config)
+
+    def get_kv_cache_specs(self):
+        return [self.specs]
+
+    def get_supported_kv_cache_layouts(self):
+        from vllm.v1.worker.worker_base import WorkerBase
+        worker = type("Worker", (WorkerBase,), {"__init__": lambda self: None})()
+        worker.vllm_config = self.config
+        return [worker.get_supported_kv_cache_layouts()]
+
+    def set_kv_cache_layout(self, *told):
+        pass
+
+    def determine_available_memory(self):
+        return [self.budget]
+
+    def collective_rpc(self, *told, **more):
+        pass
+
+    def initialize_from_config(self, configs):
+        self.settled = configs
+        raise Settled
+
+
+def alone(config, stage):
+    """A group of one, whose classes are cut as for the rank of that stage."""
+    import tempfile
+    import torch
+    from vllm.distributed import parallel_state
+    parallel = config.parallel_config
+    if not torch.distributed.is_initialized():
+        store = tempfile.mktemp(prefix="oomsight-exact-")
+        parallel_state.init_distributed_environment(1, 0, "file://" + store, 0, "gloo")
+        parallel_state.initialize_model_parallel(1, 1)
+    tensor, pipeline = parallel_state.get_tp_group(), parallel_state.get_pp_group()
+    tensor.world_size, tensor.ranks = parallel.tensor_parallel_size, list(range(parallel.tensor_parallel_size))
+    pipeline.world_size, pipeline.ranks = parallel.pipeline_parallel_size, list(range(parallel.pipeline_parallel_size))
+    pipeline.rank = pipeline.rank_in_group = stage
+
+
+def built(config):
+    """Bytes of the parameters of each stage as they are created, and the model of the last one."""
+    import torch
+    from vllm.model_executor.model_loader.utils import initialize_model
+    from vllm.utils.torch_utils import set_default_torch_dtype
+    found = []
+    for stage in range(config.parallel_config.pipeline_parallel_size):
+        alone(config, stage)
+        config.compilation_config.static_forward_context.clear()
+        with set_default_torch_dtype(config.model_config.dtype), torch.device("meta"):
+            model = initialize_model(config)
+        found.append(sum(part.numel() * part.element_size() for part in model.parameters()))
+    return found
+
+
+def spec_of(spec):
+    """The fields of a layer's cache that a plan reads (--kv-layers)."""
+    kind = type(spec).__name__
+    row = {"type": kind, "block_size": spec.block_size, "page_size_bytes": spec.page_size_bytes}
+    window = getattr(spec, "sliding_window", None) or getattr(spec, "attention_chunk_size", None)
+    if window:
+        row["window"] = window
+    for name in ("mamba_cache_mode", "num_speculative_blocks", "num_prefill_checkpoint_blocks"):
+        if getattr(spec, name, None):
+            row[name] = getattr(spec, name)
+    return row
+
+
+def laid_out(config):
+    """The cache by the engine's own sequence: the specs of layers, and of its answer the groups and the bytes of a block."""
+    from vllm.platforms import current_platform
+    from vllm.v1.engine.core import EngineCore
+    budget = 64 << 30
+    with contextlib.suppress(AttributeError):
+        current_platform.update_block_size_for_backend(config)
+    executor = Executor(config, budget)
+    rows = []
+    for spec in executor.specs.values():
+        row = spec_of(spec)
+        same = [old for old in rows if {key: old[key] for key in old if key != "layers"} == row]
+        if same:
+            same[0]["layers"] += 1
+        else:
+            rows.append(dict(row, layers=1))
+    core = type("Core", (), {"model_executor": executor, "collective_rpc": executor.collective_rpc})()
+    try:
+        EngineCore._initialize_kv_caches(core, config)
+    except Settled:
+        pass
+    cache = {"layers": rows}
+    if executor.settled:
+        settled = executor.settled[0]
+        cache["blocks"], cache["budget_bytes"] = settled.num_blocks, budget
+        cache["block_tokens"] = config.cache_config.block_size
+        cache["groups"] = [{"type": type(group.kv_cache_spec).__name__, "layers": len(group.layer_names),
+                            "block_size": group.kv_cache_spec.block_size, "page_size_bytes": group.kv_cache_spec.page_size_bytes}
+                           for group in settled.kv_cache_groups]
+    return cache
+
+
+def sizes(config):
+    """As far as they can be had: classes that compute from values, drafts and replicas are left out, and say why."""
+    from vllm.config import set_current_vllm_config
+    found, spec = {}, config.speculative_config
+    if config.parallel_config.data_parallel_size > 1 or config.lora_config or config.parallel_config.decode_context_parallel_size > 1:
+        return {"sizes_problem": "replicas, adapters and shared contexts are not built"}
+    try:
+        with set_current_vllm_config(config):
+            found["param_bytes"] = built(config)
+            if config.parallel_config.pipeline_parallel_size == 1 and (not spec or spec.method in ("ngram", "ngram_gpu", "suffix")):
+                found["cache"] = laid_out(config)
+    except BaseException as error:  # noqa: B902 a class that cannot be built like that is no word about the command
+        found["sizes_problem"] = clean("%s: %s" % (type(error).__name__, error))
+    return found
+
+
+# ---- the answer ----
+
 def of_machine(error):
     """Whether it is about what is on this machine: anything that it says it came from."""
     seen = set()
@@ -141,6 +273,7 @@ def answer_to(parser, command, argv, begun):
             stage = "config"
             config = AsyncEngineArgs.from_cli_args(arguments).create_engine_config(usage_context=UsageContext.OPENAI_API_SERVER)
             answer.update(verdict="taken", values=values(config))
+            answer.update(sizes(config))
     except SystemExit:
         text = said.getvalue()
         at = text.rfind("error: ")
@@ -214,6 +347,9 @@ def begin():
     from importlib.metadata import version
     release = version("vllm")
     mend()
+    for name in ("vllm.v1.engine.core", "vllm.v1.worker.worker_base", "vllm.v1.worker.gpu.attn_utils", "vllm.model_executor.model_loader.utils"):
+        with contextlib.suppress(ImportError):  # once, and not in each command's process
+            importlib.import_module(name)
     return release, make_parser()
 
 

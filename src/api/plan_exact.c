@@ -81,13 +81,32 @@ static bool settings_same(const oos_setting *a, const oos_setting *b)
     return a->text == b->text || (a->text && b->text && strcmp(a->text, b->text) == 0);
 }
 
+static void change_add(oos_exact_told *told, oos_setting plan, oos_setting engine)
+{
+    if (!settings_same(&plan, &engine) && told->change_count < OOS_EXACT_VALUES_MAX)
+        told->changes[told->change_count++] = (struct oos_exact_change){plan, engine};
+}
+
+static void count_add(oos_exact_told *told, const char *name, uint64_t plan, uint64_t engine)
+{
+    change_add(told, oos_setting_whole(name, plan), oos_setting_whole(name, engine));
+}
+
 static void changes_find(const oos_plan *before, const oos_plan *after, oos_exact_told *told)
 {
-    for (size_t i = 0; i < before->told.setting_count && i < after->told.setting_count; i++) {
-        const oos_setting *a = &before->told.settings[i], *b = &after->told.settings[i];
-        if (settings_same(a, b) || told->change_count == OOS_EXACT_VALUES_MAX) continue;
-        told->changes[told->change_count++] = (struct oos_exact_change){*a, *b};
-    }
+    const oos_kv_layout *was = &before->layout, *is = &after->layout;
+    const oos_exact *answer = told->answer;
+    for (size_t i = 0; i < before->told.setting_count && i < after->told.setting_count; i++)
+        change_add(told, before->told.settings[i], after->told.settings[i]);
+    if (before->serving.pp == after->serving.pp && after->sizes.stage < after->serving.pp)
+        count_add(told, "param_bytes", before->sizes.stage_param_bytes[after->sizes.stage],
+                  after->sizes.stage_param_bytes[after->sizes.stage]);
+    if (!told->sized || was->blocks_given) return;
+    count_add(told, "block_tokens", was->block_tokens, is->block_tokens);
+    count_add(told, "page_bytes", was->page_bytes, is->page_bytes);
+    count_add(told, "block_bytes", was->block_bytes, is->block_bytes);
+    if (answer->blocks && is->block_bytes)
+        count_add(told, "kv_blocks", answer->budget_bytes / is->block_bytes, answer->blocks);
 }
 
 static void value_put(oos_text *text, const oos_setting *setting)
@@ -139,9 +158,17 @@ static oomsight_status take(oomsight_plan *plan, const oos_exact *answer, oos_ex
                             oomsight_error *reterr)
 {
     oos_plan const before = plan->plan;
-    plan->start.exact = answer;
-    plan->plan = (oos_plan){0};
-    OOS_TRY(plan->engine->plan(plan->arena, &plan->start, plan->facts, &plan->plan, reterr));
+    oos_start start = plan->start;
+    oomsight_status status = OOMSIGHT_MALFORMED;
+    start.exact = answer;
+    if (answer->kv_layers_json && !start.kv_layers_json) {
+        start.kv_layers_json = answer->kv_layers_json;
+        status = plan->engine->plan(plan->arena, &start, plan->facts, &plan->plan, NULL);
+        told->sized = status == OOMSIGHT_OK && answer->stage_count;
+        start.kv_layers_json = NULL;
+    }
+    if (status != OOMSIGHT_OK) /* layers of a kind that is not known here */
+        OOS_TRY(plan->engine->plan(plan->arena, &start, plan->facts, &plan->plan, reterr));
     told->taken_after_all = before.refusal.sentence != NULL;
     changes_find(&before, &plan->plan, told);
     return OOMSIGHT_OK;
@@ -180,11 +207,12 @@ static const char *say(oomsight_plan *plan, const oos_exact_told *told)
     if (told->answer->verdict == OOS_EXACT_REFUSED)
         return oos_arena_format(arena, "Refused by the installed %s %s.", title, version);
     if (told->change_count) return changes_say(arena, title, version, told);
-    return oos_arena_format(arena,
-                            told->taken_after_all
-                                ? "The installed %s %s takes this command, which plan alone refuses."
-                                : "The installed %s %s takes this command and resolves the same values.",
-                            title, version);
+    return oos_arena_format(
+        arena,
+        told->taken_after_all ? "The installed %s %s takes this command, which plan alone refuses."
+        : told->sized         ? "The installed %s %s takes this command: the same values, weights and pages."
+                              : "The installed %s %s takes this command and resolves the same values.",
+        title, version);
 }
 
 oomsight_status oos_ask_exact(oomsight_plan *plan, const oos_plan_ask *ask, oomsight_error *reterr)

@@ -4,6 +4,7 @@
 #include "base/json.h"
 #include "base/shown.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 enum { NAME_MAX_LEN = 64, SENTENCE_MAX = 1000 };
@@ -78,6 +79,34 @@ static void sizes_read(const json_t *list, oos_exact *exact)
     exact->sizes_known = true;
 }
 
+/* Of every stage, or of none. */
+static void weights_read(const json_t *list, oos_exact *exact)
+{
+    size_t const count = json_is_array(list) ? json_array_size(list) : 0;
+    if (count > OOS_EXACT_STAGES_MAX) return;
+    for (size_t i = 0; i < count; i++)
+        if (!oos_json_value_u64(json_array_get(list, i), &exact->param_bytes[i]) || !exact->param_bytes[i])
+            return;
+    exact->stage_count = count;
+}
+
+/* Layers as --kv-layers has them, which is read like anybody's. */
+static void cache_read(oos_arena *arena, const json_t *cache, oos_exact *exact)
+{
+    enum { LAYERS_MAX = 32, LAYERS_BYTES_MAX = 16 << 10 };
+    const json_t *layers = json_object_get(cache, "layers");
+    char *text = NULL;
+    if (!json_is_array(layers) || json_array_size(layers) == 0 || json_array_size(layers) > LAYERS_MAX)
+        return;
+    text = oos_json_text(layers, JSON_COMPACT);
+    if (text && strlen(text) <= LAYERS_BYTES_MAX)
+        exact->kv_layers_json = oos_arena_copy(arena, oos_view_of(text));
+    free(text);
+    if (!oos_json_u64(cache, "budget_bytes", &exact->budget_bytes) ||
+        !oos_json_u64(cache, "blocks", &exact->blocks))
+        exact->budget_bytes = exact->blocks = 0;
+}
+
 bool oos_exact_read(oos_arena *arena, oos_view line, oos_exact *ret_exact)
 {
     json_t *root;
@@ -99,6 +128,8 @@ bool oos_exact_read(oos_arena *arena, oos_view line, oos_exact *ret_exact)
     const json_t *values = json_object_get(root, "values");
     values_read(arena, json_is_object(values) ? values : NULL, exact);
     sizes_read(json_object_get(values, "capture_sizes"), exact);
+    weights_read(json_object_get(root, "param_bytes"), exact);
+    cache_read(arena, json_object_get(root, "cache"), exact);
     return true;
 }
 

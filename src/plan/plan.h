@@ -311,7 +311,7 @@ typedef struct oos_plan_told {
 /* What the engine that is installed answers to a command (docs/reference/formats/exact.md): one line of JSON from a process that
  * has it imported. Written by somebody else's program, so every field is bounded. */
 typedef enum oos_exact_verdict { OOS_EXACT_UNKNOWN, OOS_EXACT_TAKEN, OOS_EXACT_REFUSED } oos_exact_verdict;
-enum { OOS_EXACT_VALUES_MAX = 64, OOS_EXACT_SIZES_MAX = 512 };
+enum { OOS_EXACT_VALUES_MAX = 64, OOS_EXACT_SIZES_MAX = 512, OOS_EXACT_STAGES_MAX = 64 };
 typedef struct oos_exact {
     oos_exact_verdict verdict;
     const char *engine, *version;             /* version NULL: it could not be imported */
@@ -321,7 +321,11 @@ typedef struct oos_exact {
     uint64_t sizes[OOS_EXACT_SIZES_MAX]; /* batches that are captured, ascending */
     size_t size_count;
     bool sizes_known;
-    double seconds, import_seconds; /* what it took; below 0: not told */
+    uint64_t param_bytes[OOS_EXACT_STAGES_MAX]; /* as its classes create them on one rank of each stage */
+    size_t stage_count;                         /* 0: they were not built */
+    const char *kv_layers_json;                 /* what its layers keep for each token; NULL: not told */
+    uint64_t budget_bytes, blocks;              /* that fit into so much by its own planning; 0: not told */
+    double seconds, import_seconds;             /* what it took; below 0: not told */
 } oos_exact;
 
 /* False: it is no answer. */
@@ -339,6 +343,7 @@ typedef struct oos_exact_told {
     } changes[OOS_EXACT_VALUES_MAX];
     size_t change_count;
     bool taken_after_all, refused_after_all; /* plan alone says the opposite */
+    bool sized;                              /* weights and cache are the engine's, too */
 } oos_exact_told;
 
 typedef struct oos_plan {

@@ -306,6 +306,7 @@ static void put_exact(oos_json_writer *w, const oos_plan *plan)
     oos_json_field_str(w, "problem", told->problem);
     oos_json_field_str(w, "stage", told->answer ? told->answer->stage : NULL);
     oos_json_field_str(w, "text", told->answer ? told->answer->sentence : NULL);
+    oos_json_field_bool(w, "sized", told->sized);
     oos_json_field_array(w, "replaced");
     for (size_t i = 0; i < told->change_count; i++) {
         oos_setting was = told->changes[i].plan, is = told->changes[i].engine;

@@ -17,6 +17,9 @@ ask() {
 serve="-- vllm serve ../fixtures/models/small-llama"
 ask "the same" "echo '$answer,\"verdict\":\"taken\",\"values\":{\"max_model_len\":4096}}'" $serve --max-model-len 4096
 ask "another length" "echo '$answer,\"verdict\":\"taken\",\"values\":{\"max_model_len\":1024,\"v2_model_runner\":false,\"capture_sizes\":[1,2,4],\"cudagraph_mode\":\"PIECEWISE\"}}'" $serve --max-model-len 4096
+sizes='"param_bytes":[2493644800],"cache":{"budget_bytes":68719476736,"blocks":131072,"layers":[{"type":"FullAttentionSpec","block_size":16,"page_size_bytes":32768,"layers":16}]}'
+ask "its classes" "echo '$answer,\"verdict\":\"taken\",\"values\":{},$sizes}'" $serve
+ask "layers of a new kind" "echo '$answer,\"verdict\":\"taken\",\"values\":{},$sizes}' | sed s/FullAttention/Octave/" $serve
 ask "refused" "echo '$answer,\"verdict\":\"refused\",\"stage\":\"config\",\"text\":\"there is no such thing as a small llama\"}'" $serve
 ask "refused by plan alone" "echo '$answer,\"verdict\":\"taken\",\"values\":{}}'" $serve --swap-space 4
 ask "another release" "echo '$answer,\"verdict\":\"taken\",\"values\":{}}'" --vllm 0.31.0 $serve

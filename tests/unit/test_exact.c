@@ -33,6 +33,32 @@ static void an_answer_is_read_under_the_names_of_a_plan(void **state)
     oos_arena_free(arena);
 }
 
+static void weights_and_layers_are_whole_or_not_there(void **state)
+{
+    (void)state;
+    oos_arena *arena = oos_arena_create(4096);
+    assert_true(reads(arena,
+                      HEAD "\"verdict\":\"taken\",\"param_bytes\":[5,7],\"cache\":{\"layers\":[{\"type\":"
+                           "\"FullAttentionSpec\"}],\"blocks\":3,\"budget_bytes\":9}}"));
+    assert_int_equal(exact.stage_count, 2);
+    assert_int_equal(exact.param_bytes[1], 7);
+    assert_non_null(strstr(exact.kv_layers_json, "FullAttentionSpec"));
+    assert_int_equal(exact.blocks, 3);
+    static const char *const halves[] = {"[5,-7]", "[5,0]", "5", "[5,1e300]", "[\"5\"]"};
+    for (size_t i = 0; i < sizeof halves / sizeof *halves; i++) {
+        const char *line =
+            oos_arena_format(arena,
+                             HEAD "\"verdict\":\"taken\",\"param_bytes\":%s,\"cache\":{\"layers\":"
+                                  "{},\"blocks\":-3,\"budget_bytes\":9}}",
+                             halves[i]);
+        assert_true(reads(arena, line));
+        assert_int_equal(exact.stage_count, 0);
+        assert_null(exact.kv_layers_json);
+        assert_int_equal(exact.budget_bytes, 0);
+    }
+    oos_arena_free(arena);
+}
+
 static void what_is_no_answer_is_none(void **state)
 {
     (void)state;
@@ -93,6 +119,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(an_answer_is_read_under_the_names_of_a_plan),
+        cmocka_unit_test(weights_and_layers_are_whole_or_not_there),
         cmocka_unit_test(what_is_no_answer_is_none),
         cmocka_unit_test(values_that_nothing_can_have_are_left_out),
         cmocka_unit_test(long_answers_are_cut_and_shown_without_control_characters),
