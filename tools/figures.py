@@ -378,6 +378,19 @@ def flags():
     return table(["engine", "commands", "accepted or rejected alike", "falsely rejected", "falsely accepted", "same reason", "same configuration"], lines)
 
 
+def exact():
+    """Commands of recipes: plan alone, which is the first prediction, and what the installed engine changed of it."""
+    lines = []
+    for row in records("exact"):
+        told, engine = row["told"], row["engine"]
+        changes = ", ".join("%s %s (%s)" % (one["name"], one["engine"], one["plan"]) for one in told["replaced"])
+        words = engine["text"] if engine["verdict"] == "refused" else told["problem"] or changes or engine.get("sizes_problem") or "nothing"
+        words = re.sub(r"/\S*/", "", words).replace("|", "\\|")
+        lines.append(["`%s`" % row["command"].replace("|", "\\|"), row["first"]["verdict"], row["exact"]["verdict"],
+                      words if len(words) < 120 else words[:117] + "..."])
+    return table(["command (eight H100)", "plan alone", "with the engine", "the engine's words, or what it replaced (plan's)"], lines)
+
+
 def support():
     """What data/ has."""
     versions = {}
@@ -395,7 +408,7 @@ def support():
                       "| logs | %d known failures of vLLM, SGLang, PyTorch, llama.cpp, TGI and others (`oomsight kb`) |" % len(failures)])
 
 
-BLOCKS = {"flags": flags, "support": support, "readme": readme, "accuracy": accuracy, "start-sets": start_sets, "advice": advice, "calibration": calibration, "engines": engines, "loads": loads, "suggested": suggested, "survey": survey, "minimal": minimal, "levers": levers,
+BLOCKS = {"flags": flags, "exact": exact, "support": support, "readme": readme, "accuracy": accuracy, "start-sets": start_sets, "advice": advice, "calibration": calibration, "engines": engines, "loads": loads, "suggested": suggested, "survey": survey, "minimal": minimal, "levers": levers,
           "sglang": sglang_summary, "components": components, "agreement": agreement, "sweep": sweep}
 
 

@@ -7,6 +7,7 @@ cat >"$work/python3" <<'END'
 [ "$1" = -c ] && { echo "cuda 13.0"; echo "torch 2.13.0"; echo "engine 0.32.0"; exit 0; }
 read -r request <"/proc/self/fd/${OOMSIGHT_ASK%,*}"
 printf '%s' "$request" >"$WORK/request"
+printf '%s' "$HOME" >"$WORK/home"; touch "$HOME/kept"
 . "$WORK/case" >"/proc/self/fd/${OOMSIGHT_ASK#*,}"
 END
 chmod +x "$work/python3"; export WORK=$work
@@ -36,4 +37,4 @@ cat "$work/request"; echo
 echo "== no Python"; "$OOMSIGHT" plan --exact --python "$work/none" --gpu h100 --offline $serve | sed "s#$work#WORK#g" | sed -n 4p
 "$OOMSIGHT" plan --exact --gpu all $serve; echo "exit $?"
 "$OOMSIGHT" plan --python python3 --gpu h100 $serve; echo "exit $?"
-echo "== nothing is left"; ls "$work/tmp" /dev/shm | grep oomsight-exact; ls -A "$work"; rm -rf "$work"
+echo "== nothing is left"; case $(cat "$work/home") in */oomsight-exact-*) ls "$(cat "$work/home")" 2>/dev/null || echo gone ;; esac; ls -A "$work"; rm -rf "$work"
