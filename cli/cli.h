@@ -135,6 +135,10 @@ void command_missing(const cli_options *given); /* says what it takes besides op
 /* Where `oomsight run` keeps what `oomsight top` looks at: one file for each, called so and with the pid of the launcher. */
 #define RUN_SEGMENT_PREFIX "oomsight-run-"
 
+/* plan_exact.c: ask the installed engine. What it answered, or the problem, is to be given to free(). */
+void plan_exact_ask(const cli_options *given, const oomsight_data *data, const oomsight_question *question,
+                    oomsight_exact *ret_exact);
+
 /* cli/launch.c */
 const char *segment_folder(void); /* where shared segments are kept */
 /* Files of runs in it, removing those that dead launchers left behind. Each path is to be freed. */

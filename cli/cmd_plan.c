@@ -90,6 +90,16 @@ static bool take_options(plan_options *plan)
     plan->params.host_ram_bytes = given->host_ram.bytes;
     plan->params.kv_layers_json = given->kv_layers;
     if (!take_engines(plan)) return false;
+#if OOMSIGHT_PROCESSES
+    if (given->exact && (plan->asked_count > 1 || (given->gpu && strcmp(given->gpu, "all") == 0))) {
+        fputs("oomsight plan: --exact is for one version on one GPU\n", stderr);
+        return false;
+    }
+    if (given->python && !given->exact) {
+        fputs("oomsight plan: --python is for --exact\n", stderr);
+        return false;
+    }
+#endif
     if (!given->gpu || strcmp(given->gpu, "all") != 0 || (!given->max_fit && plan->asked_count < 2))
         return true;
     fputs("oomsight plan: --gpu all is for one version, and without --max-fit\n", stderr);
@@ -173,6 +183,29 @@ static void machine_close(oomsight_machine *machine)
 #endif
 }
 
+/* With --exact the plan is made once more, with what the installed engine says of it. */
+static oomsight_status plan_create(const plan_options *options, oomsight_plan **ret_plan,
+                                   oomsight_error *reterr)
+{
+    oomsight_status status = oomsight_plan_create(&options->params, ret_plan, reterr);
+#if OOMSIGHT_PROCESSES
+    oomsight_question question;
+    oomsight_exact exact = {0};
+    oomsight_plan *with = NULL;
+    if (status != OOMSIGHT_OK || !options->given->exact) return status;
+    if (oomsight_plan_question(*ret_plan, &question, reterr) == OOMSIGHT_OK)
+        plan_exact_ask(options->given, options->params.data, &question, &exact);
+    else
+        exact.problem = strdup(reterr->text);
+    status = oomsight_plan_create_exact(&options->params, &exact, &with, reterr);
+    free((char *)exact.answer);
+    free((char *)exact.problem);
+    oomsight_plan_free(*ret_plan);
+    *ret_plan = with;
+#endif
+    return status;
+}
+
 static int plan_and_answer(plan_options *options)
 {
     oomsight_machine *machine = machine_of(options);
@@ -193,7 +226,7 @@ static int plan_and_answer(plan_options *options)
         const char *engine = options->asked[count].engine, *version = options->asked[count].version;
         options->params.engine = *engine ? engine : NULL;
         options->params.engine_version = *version ? version : NULL;
-        if (oomsight_plan_create(&options->params, &plans[count], &error) != OOMSIGHT_OK) {
+        if (plan_create(options, &plans[count], &error) != OOMSIGHT_OK) {
             code = fail_with(&error);
             goto out;
         }

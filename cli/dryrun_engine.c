@@ -60,7 +60,7 @@ static const char *base_name(const char *path)
 }
 
 /* A Python script names its interpreter in its first line. */
-static bool find_interpreter(const char *word, char *ret_path, size_t capacity)
+bool dryrun_interpreter(const char *word, char *ret_path, size_t capacity)
 {
     char path[512], line[512] = "";
     if (!find_in_path(word, path, sizeof path)) return false;
@@ -373,7 +373,7 @@ int dryrun_engine_find(const dryrun_options *options, const oomsight_data *data,
         return EXIT_INPUT;
     }
     const oomsight_engine_words *spoken = look_at_words(options, engine);
-    if (find_interpreter(options->given->words[0], engine->interpreter, sizeof engine->interpreter))
+    if (dryrun_interpreter(options->given->words[0], engine->interpreter, sizeof engine->interpreter))
         ask_interpreter(engine);
     if (options->cuda_major) {
         engine->cuda_major = options->cuda_major;

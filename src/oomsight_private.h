@@ -145,6 +145,36 @@ OOMSIGHT_MUST_CHECK oomsight_status oomsight_measure(const oomsight_measure_para
 
 /* ---- plan, replay, dry runs, knowledge base -------------------------------------------------------------------------- */
 
+/* What the engine that is installed is asked about a plan that was made without it: the words behind `serve`, NAME=value, and the devices
+ * that are to be simulated. All of it lives as long as the plan and the words of its command. OOMSIGHT_UNSUPPORTED: it is no command
+ * that can be asked about. */
+typedef struct oomsight_question {
+    const char *engine, *title; /* "vllm", "vLLM" */
+    const char *const *words;
+    size_t word_count;
+    const char *const *environment;
+    size_t environment_count;
+    const char *model;
+    const char *gpu; /* NULL: it has no name */
+    uint64_t total_bytes;
+    unsigned capability, count; /* 90 */
+} oomsight_question;
+OOMSIGHT_MUST_CHECK oomsight_status oomsight_plan_question(oomsight_plan *plan,
+                                                           oomsight_question *ret_question,
+                                                           oomsight_error *reterr);
+
+/* oomsight_plan_create() with what it answered, a line of JSON (docs/reference/formats/exact.md). What is no answer is a plan as without
+ * it, which says why. */
+typedef struct oomsight_exact {
+    const char *answer; /* NULL: there is none, and `problem` says why */
+    size_t answer_bytes;
+    const char *problem;
+} oomsight_exact;
+OOMSIGHT_MUST_CHECK oomsight_status oomsight_plan_create_exact(const oomsight_plan_params *params,
+                                                               const oomsight_exact *exact,
+                                                               oomsight_plan **ret_plan,
+                                                               oomsight_error *reterr);
+
 /* The words of the best fix that are flags without blanks, so that they survive a shell's $( ); *ret_count 0: it starts as it
  * is. NULL: there is none. They live as long as the plan. */
 const char *const *oomsight_plan_best_words(const oomsight_plan *plan, size_t *ret_count);

@@ -378,6 +378,25 @@ def flags():
     return table(["engine", "commands", "accepted or rejected alike", "falsely rejected", "falsely accepted", "same reason", "same configuration"], lines)
 
 
+def exact():
+    """Commands of recipes: plan alone, by all rules and by those of a release before, and what the installed engine changed of both."""
+    def told(row, key):
+        engine, answer = row["engine"], row[key]
+        if engine["verdict"] == "refused":
+            return engine["text"]
+        changes = ", ".join("%s %s (%s)" % (one["name"], one["engine"], one["plan"]) for one in answer["replaced"])
+        return answer["problem"] or changes or engine.get("sizes_problem") or ("nothing" if answer["sized"] else "nothing; pages were not built")
+
+    lines = []
+    for row in records("exact"):
+        words = [re.sub(r"/\S*/", "", told(row, key)) for key in ("told", "unread_told")]
+        if words[0] == words[1]:
+            words[1] = "the same"
+        lines.append([text.replace("|", "\\|")[:150] for text in ("`%s`" % row["command"], row["first"]["verdict"], row["unread_first"]["verdict"],
+                                                                  row["exact"]["verdict"], *words)])
+    return table(["command (eight H100)", "plan", "by rules of 0.31.0", "with the engine", "its words, or what it replaced (plan's)", "of 0.31.0's"], lines)
+
+
 def support():
     """What data/ has."""
     versions = {}
@@ -395,7 +414,7 @@ def support():
                       "| logs | %d known failures of vLLM, SGLang, PyTorch, llama.cpp, TGI and others (`oomsight kb`) |" % len(failures)])
 
 
-BLOCKS = {"flags": flags, "support": support, "readme": readme, "accuracy": accuracy, "start-sets": start_sets, "advice": advice, "calibration": calibration, "engines": engines, "loads": loads, "suggested": suggested, "survey": survey, "minimal": minimal, "levers": levers,
+BLOCKS = {"flags": flags, "exact": exact, "support": support, "readme": readme, "accuracy": accuracy, "start-sets": start_sets, "advice": advice, "calibration": calibration, "engines": engines, "loads": loads, "suggested": suggested, "survey": survey, "minimal": minimal, "levers": levers,
           "sglang": sglang_summary, "components": components, "agreement": agreement, "sweep": sweep}
 
 

@@ -229,6 +229,8 @@ struct oomsight_plan {
     oos_engine_env env;
     oos_start start;
     oos_plan plan;
+    const char *const *words; /* the command as it was read */
+    size_t word_count;
     oos_translation translation; /* count 0: the command was in this engine's words */
     const char **fix_flags;      /* of each fix; formed once: accessors change nothing */
     const oos_edited_word
@@ -242,11 +244,13 @@ typedef struct oos_plan_ask {
     const oos_machine *machine; /* NULL: not looked at */
     const char *const *words;   /* the command, its environment before it, no shell around it */
     size_t word_count;
-    oos_ranks ranks;          /* devices that the command takes */
-    const char *gpu_note;     /* which device was taken; NULL: the one that was named */
-    const char *held;         /* who holds memory of it; NULL: nobody */
-    const char *release_from; /* where the release comes from; NULL: it was given */
-    const char *newer;        /* why its rules are those of an older one; NULL: they are its own */
+    oos_ranks ranks;             /* devices that the command takes */
+    const char *gpu_note;        /* which device was taken; NULL: the one that was named */
+    const char *held;            /* who holds memory of it; NULL: nobody */
+    const char *release_from;    /* where the release comes from; NULL: it was given */
+    const char *newer;           /* why its rules are those of an older one; NULL: they are its own */
+    const oomsight_exact *exact; /* NULL: the installed engine was not asked */
+    const oos_exact *answer;     /* what it said; NULL: nothing that can be read */
 } oos_plan_ask;
 
 /* plan_words.c: the command in the words of the engine that is planned, and its release. */
@@ -261,6 +265,9 @@ bool oos_api_serve_read(oos_arena *arena, const oomsight_data *data, const char 
 oomsight_status oos_ask_device(oomsight_plan *plan, oos_plan_ask *ask, oomsight_error *reterr);
 oomsight_status oos_ask_taken(oomsight_plan *plan, oos_plan_ask *ask, oomsight_error *reterr);
 bool oos_ask_is_every_gpu(const oos_plan_ask *ask);
+
+/* plan_exact.c: what the installed engine says of it. */
+oomsight_status oos_ask_exact(oomsight_plan *plan, const oos_plan_ask *ask, oomsight_error *reterr);
 
 /* plan_notes.c: what was assumed, what is not modelled, what may be mistyped. */
 oomsight_status oos_ask_notes(oomsight_plan *plan, const oos_plan_ask *ask, oomsight_error *reterr);

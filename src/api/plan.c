@@ -38,7 +38,10 @@ static oomsight_status plan_fill(oomsight_plan *plan, oos_plan_ask *ask, oomsigh
     plan->start.serve = &plan->serve;
     plan->start.env = &plan->env;
     plan->start.kv_layers_json = ask->params->kv_layers_json;
+    plan->words = ask->words;
+    plan->word_count = ask->word_count;
     OOS_TRY(plan->engine->plan(plan->arena, &plan->start, plan->facts, &plan->plan, reterr));
+    if (ask->exact) OOS_TRY(oos_ask_exact(plan, ask, reterr));
     plan->plan.serving.ranks = ask->ranks.here;
     char version[32];
     oos_version_print(plan->start.version, version, sizeof version);
@@ -48,8 +51,28 @@ static oomsight_status plan_fill(oomsight_plan *plan, oos_plan_ask *ask, oomsigh
     return oos_ask_offers(plan, ask, reterr);
 }
 
+/* An answer that nobody can read is none. */
+static oomsight_status answer_read(oos_arena *arena, oos_plan_ask *ask, oomsight_error *reterr)
+{
+    static const oomsight_exact broken = {.problem = "its answer cannot be read"};
+    oos_exact *answer = OOS_NEW(arena, oos_exact);
+    if (!answer) return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for an answer");
+    if (!ask->exact->answer) return OOMSIGHT_OK;
+    if (oos_exact_read(arena, (oos_view){ask->exact->answer, ask->exact->answer_bytes}, answer))
+        ask->answer = answer;
+    else
+        ask->exact = &broken;
+    return OOMSIGHT_OK;
+}
+
 oomsight_status oomsight_plan_create(const oomsight_plan_params *params, oomsight_plan **ret_plan,
                                      oomsight_error *reterr)
+{
+    return oomsight_plan_create_exact(params, NULL, ret_plan, reterr);
+}
+
+oomsight_status oomsight_plan_create_exact(const oomsight_plan_params *params, const oomsight_exact *exact,
+                                           oomsight_plan **ret_plan, oomsight_error *reterr)
 {
     OOS_TAKE_PARAMS(oomsight_plan_params, params);
     if (!params->data) return oos_fail(reterr, OOMSIGHT_USAGE, "a plan needs data");
@@ -60,8 +83,10 @@ oomsight_status oomsight_plan_create(const oomsight_plan_params *params, oomsigh
         return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for the plan");
     }
     plan->arena = arena;
-    oos_plan_ask ask = {.params = params, .machine = params->machine ? &params->machine->machine : NULL};
-    oomsight_status const status = OOS_WHOLE_STATUS(params, plan_fill(plan, &ask, reterr));
+    oos_plan_ask ask = {
+        .params = params, .machine = params->machine ? &params->machine->machine : NULL, .exact = exact};
+    oomsight_status status = exact ? answer_read(arena, &ask, reterr) : OOMSIGHT_OK;
+    if (status == OOMSIGHT_OK) status = OOS_WHOLE_STATUS(params, plan_fill(plan, &ask, reterr));
     if (status != OOMSIGHT_OK) {
         oomsight_plan_free(plan);
         return status;

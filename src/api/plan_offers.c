@@ -72,6 +72,8 @@ static oomsight_status search(oomsight_plan *plan, const oos_plan_ask *ask, ooms
 {
     bool const every = oos_ask_is_every_gpu(ask);
     if (ask->params->skip_fixes && !every) return OOMSIGHT_OK;
+    if (plan->plan.exact && plan->plan.exact->refused_after_all)
+        return OOMSIGHT_OK; /* by rules that refuse nothing here */
     if (every && !plan->engine->choose)
         return oos_fail_of(reterr,
                            oos_fail(reterr, OOMSIGHT_UNSUPPORTED, "all GPUs are tried for %s only",
@@ -170,7 +172,8 @@ oomsight_status oos_ask_offers(oomsight_plan *plan, const oos_plan_ask *ask, oom
     };
     OOS_TRY(oos_doubts_find(plan->arena, &facts, &plan->plan, reterr));
     OOS_TRY(offers_settle(plan, ask, reterr));
-    if (!ask->params->skip_fixes && !oos_ask_is_every_gpu(ask))
+    bool const refused = plan->plan.exact && plan->plan.exact->refused_after_all;
+    if (!ask->params->skip_fixes && !oos_ask_is_every_gpu(ask) && !refused)
         OOS_TRY(oos_ask_checkpoints(plan, ask, &facts, reterr));
     oos_fix *fixes = OOS_NEW_ARRAY(plan->arena, oos_fix, plan->plan.help.fix_count + 1);
     if (!fixes || !oos_inert_settle(plan->arena, &plan->plan.help))

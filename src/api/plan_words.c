@@ -154,8 +154,10 @@ oomsight_status oos_ask_release(oomsight_plan *plan, oos_plan_ask *ask, oomsight
 {
     const char *image = oos_wrapped_version(plan->arena, ask->words, ask->word_count);
     bool const here = ask->machine && oos_wrapped_container(ask->words, ask->word_count) == ask->word_count;
-    const char *installed =
-        here ? oos_installed_version(&ask->machine->installed, plan->engine->words->name) : NULL;
+    const char *installed = ask->answer && ask->answer->version ? ask->answer->version
+                            : here
+                                ? oos_installed_version(&ask->machine->installed, plan->engine->words->name)
+                                : NULL;
     const oos_version *versions;
     size_t const count = oos_rule_book_versions(plan->facts->rules, &versions);
     oos_version version = versions[count - 1];

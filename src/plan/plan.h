@@ -308,6 +308,44 @@ typedef struct oos_plan_told {
     size_t note_count;
 } oos_plan_told;
 
+/* What the engine that is installed answers to a command (docs/reference/formats/exact.md): one line of JSON from a process that
+ * has it imported. Written by somebody else's program, so every field is bounded. */
+typedef enum oos_exact_verdict { OOS_EXACT_UNKNOWN, OOS_EXACT_TAKEN, OOS_EXACT_REFUSED } oos_exact_verdict;
+enum { OOS_EXACT_VALUES_MAX = 64, OOS_EXACT_SIZES_MAX = 512, OOS_EXACT_STAGES_MAX = 64 };
+typedef struct oos_exact {
+    oos_exact_verdict verdict;
+    const char *engine, *version;             /* version NULL: it could not be imported */
+    const char *stage, *sentence;             /* where it stopped, and its words; NULL: not told */
+    oos_setting values[OOS_EXACT_VALUES_MAX]; /* under the names of the settings of a plan */
+    size_t value_count;
+    uint64_t sizes[OOS_EXACT_SIZES_MAX]; /* batches that are captured, ascending */
+    size_t size_count;
+    bool sizes_known;
+    uint64_t param_bytes[OOS_EXACT_STAGES_MAX]; /* as its classes create them on one rank of each stage */
+    size_t stage_count;                         /* 0: they were not built */
+    const char *kv_layers_json;                 /* what its layers keep for each token; NULL: not told */
+    uint64_t budget_bytes, blocks;              /* that fit into so much by its own planning; 0: not told */
+    double seconds, import_seconds;             /* what it took; below 0: not told */
+} oos_exact;
+
+/* False: it is no answer. */
+bool oos_exact_read(oos_arena *arena, oos_view line, oos_exact *ret_exact);
+const oos_setting *oos_exact_value(const oos_exact *exact, const char *name); /* NULL: it was not told */
+bool oos_exact_whole(const oos_exact *exact, const char *name, uint64_t most, uint64_t *ret_value);
+
+/* What became of asking it. */
+typedef struct oos_exact_told {
+    const oos_exact *answer; /* NULL: there is none, and `problem` says why */
+    const char *problem;     /* why the figures are plan's own; NULL: they are the engine's */
+    const char *said;        /* in one sentence; NULL: it was not asked */
+    struct oos_exact_change {
+        oos_setting plan, engine; /* the same setting as plan has it, and as the engine has it */
+    } changes[OOS_EXACT_VALUES_MAX];
+    size_t change_count;
+    bool taken_after_all, refused_after_all; /* plan alone says the opposite */
+    bool sized;                              /* weights and cache are the engine's, too */
+} oos_exact_told;
+
 typedef struct oos_plan {
     const oos_engine_words *engine;
     void *detail; /* the engine's own: its folder alone looks inside */
@@ -335,6 +373,7 @@ typedef struct oos_plan {
     bool host_short;            /* ... the host has too little memory for what is offloaded */
     const char *const *assumed; /* what the command did not say: the machine's GPU, the release */
     size_t assumed_count;
+    const oos_exact_told *exact; /* NULL: the installed engine was not asked */
 } oos_plan;
 
 /* How often starts with such an answer started: docs/evidence/accuracy.md, by tools/figures.py. */

@@ -293,6 +293,34 @@ static void put_offers(oos_json_writer *w, const oos_plan *plan)
     oos_json_end_array(w);
 }
 
+/* A field of its own only where the installed engine was asked. */
+static void put_exact(oos_json_writer *w, const oos_plan *plan)
+{
+    static const char *const verdicts[] = {
+        [OOS_EXACT_UNKNOWN] = "unknown", [OOS_EXACT_TAKEN] = "taken", [OOS_EXACT_REFUSED] = "refused"};
+    const oos_exact_told *told = plan->exact;
+    if (!told) return;
+    oos_json_field_object(w, "exact");
+    oos_json_field_str(w, "verdict", verdicts[told->problem ? OOS_EXACT_UNKNOWN : told->answer->verdict]);
+    oos_json_field_str(w, "version", told->answer ? told->answer->version : NULL);
+    oos_json_field_str(w, "problem", told->problem);
+    oos_json_field_str(w, "stage", told->answer ? told->answer->stage : NULL);
+    oos_json_field_str(w, "text", told->answer ? told->answer->sentence : NULL);
+    oos_json_field_bool(w, "sized", told->sized);
+    oos_json_field_array(w, "replaced");
+    for (size_t i = 0; i < told->change_count; i++) {
+        oos_setting was = told->changes[i].plan, is = told->changes[i].engine;
+        oos_json_begin_object(w);
+        oos_json_field_str(w, "name", is.name);
+        was.name = "plan", is.name = "engine";
+        put_setting(w, &was);
+        put_setting(w, &is);
+        oos_json_end_object(w);
+    }
+    oos_json_end_array(w);
+    oos_json_end_object(w);
+}
+
 static void put_plan(oos_json_writer *w, const oos_plan *plan)
 {
     oos_json_begin_object(w);
@@ -325,6 +353,7 @@ static void put_plan(oos_json_writer *w, const oos_plan *plan)
     put_phases(w, plan);
     put_offers(w, plan);
     put_forks(w, plan);
+    put_exact(w, plan);
     put_words(w, "assumed", plan->assumed, plan->assumed_count);
     oos_json_field_strs(w, "notes", plan->told.notes, plan->told.note_count);
     oos_json_end_object(w);

@@ -71,6 +71,7 @@ void oos_report_plan_markdown(oos_text *text, const oos_plan *plan, const oomsig
         oos_text_put(text, i ? "- " : "\n- ");
         oos_style_put(style, "Assumed: %s\n", plan->assumed[i]);
     }
+    if (plan->exact) oos_style_put(style, "\n%s\n", plan->exact->said);
     for (size_t i = 0; i < plan->told.note_count; i++) {
         oos_text_put(text, i ? "- " : "\n- ");
         oos_style_put(style, "%s\n", plan->told.notes[i]);

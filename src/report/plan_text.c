@@ -74,6 +74,7 @@ static void put_setup(const oos_style *style, const oos_plan *plan)
         oos_text_printf(&assumed, "%s%s", i ? "; " : "Assumed: ", plan->assumed[i]);
     if (assumed.len && !assumed.failed) oos_style_paragraph(style, 2, assumed.ptr);
     oos_text_free(&assumed);
+    if (plan->exact) oos_style_paragraph(style, 2, plan->exact->said);
 }
 
 /* ---- why ---- */

@@ -24,6 +24,18 @@ static const oos_attention *main_attention(const oos_model *model)
     return NULL;
 }
 
+/* What the installed engine's own classes create, in the place of what is known of them. */
+static void weights_take(const oos_setup *setup, uint64_t stage, oos_weights *weights)
+{
+    const oos_exact *exact = setup->exact;
+    if (!exact || exact->stage_count != setup->pp) return;
+    uint64_t const now = exact->param_bytes[stage], was = weights->param_bytes;
+    if (weights->source == OOS_SOURCE_ESTIMATED) weights->source = OOS_SOURCE_DERIVED;
+    weights->param_bytes = now;
+    weights->loaded_bytes = oos_sub(oos_add(weights->loaded_bytes, now), was);
+    weights->loaded_low = weights->loaded_high = weights->loaded_bytes;
+}
+
 /* Weights of every stage; the plan keeps the heaviest. */
 static oomsight_status weigh(oos_arena *arena, const oos_setup *setup, oos_plan *plan, oomsight_error *reterr)
 {
@@ -33,6 +45,7 @@ static oomsight_status weigh(oos_arena *arena, const oos_setup *setup, oos_plan 
     for (uint64_t stage = 0; stage < setup->pp; stage++) {
         oos_weights weights;
         OOS_TRY(oos_weights_of_stage(arena, &shard, stage, &weights, reterr));
+        weights_take(setup, stage, &weights);
         oos_weights_add_built(&weights, oos_workspace_of(setup, &vllm_of(plan)->backend).built);
         param_bytes[stage] = weights.param_bytes;
         if (stage == 0 || weights.loaded_bytes > plan->sizes.weights.loaded_bytes) {
@@ -57,6 +70,8 @@ static const char *not_known(oos_arena *arena, const oos_plan *plan)
 {
     const oos_model *model = vllm_setup(plan)->model;
     const oos_weights *weights = &plan->sizes.weights;
+    const oos_exact *exact = vllm_setup(plan)->exact;
+    if (exact && exact->stage_count && exact->kv_layers_json) return NULL;
     if (model->common)
         return oos_arena_format(arena,
                                 "Architecture %s is not known here: weights (%.2f to %.2f GiB) and KV cache "
@@ -204,7 +219,7 @@ oomsight_status oos_plan_make(oos_arena *arena, const oos_setup *setup, const ch
                        .serving.tp = setup->tp,
                        .serving.pp = setup->pp,
                        .serving.dp = setup->dp};
-    if (!kv_layers_json) OOS_TRY(oos_arguments_check(arena, setup, &plan->refusal, reterr));
+    if (!kv_layers_json && !setup->exact) OOS_TRY(oos_arguments_check(arena, setup, &plan->refusal, reterr));
     OOS_TRY(plan_memory(arena, setup, kv_layers_json, plan, reterr));
     oos_vllm_doubtful_tell(plan);
     if (plan->refusal.sentence) OOS_TRY(oos_plan_refuse(arena, plan, reterr));

@@ -61,6 +61,7 @@ static oomsight_status plan_start(oos_arena *arena, const oos_start *start, cons
     rules->beyond = start->beyond;
     OOS_TRY(oos_setup_resolve(arena, start->model, start->draft, start->serve, start->env, &start->device,
                               rules, setup, reterr));
+    if (start->exact) oos_setup_take_exact(setup, start->exact);
     OOS_TRY(oos_plan_make(arena, setup, start->kv_layers_json, ret_plan, reterr));
     OOS_TRY(oos_forks_plan(arena, ret_plan, reterr));
     return oos_plan_tell(arena, ret_plan, reterr);

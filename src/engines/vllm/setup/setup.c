@@ -58,12 +58,16 @@ static oos_kv_dtype kv_dtype_find(const char *word)
     return OOS_KV_OTHER;
 }
 
+void oos_setup_kv_dtype(oos_setup *setup, const char *word)
+{
+    setup->kv_dtype_word = word;
+    setup->kv_dtype = kv_dtype_find(word);
+}
+
 static void resolve_kv_dtype(oos_setup *setup)
 {
     const char *word = setup->serve->kv_cache_dtype;
-    if (!word) word = "auto";
-    setup->kv_dtype_word = word;
-    setup->kv_dtype = kv_dtype_find(word);
+    oos_setup_kv_dtype(setup, word ? word : "auto");
     if (setup->kv_dtype == OOS_KV_MODEL_DTYPE && setup->rules->checkpoint_kv_dtype &&
         setup->model->kv_cache_dtype == OOS_DTYPE_F8) {
         setup->kv_dtype = OOS_KV_FP8;
@@ -262,6 +266,16 @@ static void limit_parallel(oos_setup *setup)
     if (setup->beyond) setup->tp = setup->pp = setup->dp = setup->ep = 1;
 }
 
+void oos_setup_flight(oos_setup *setup)
+{
+    uint64_t batches = setup->pp;
+    if (setup->async_scheduling && setup->v2_runner)
+        batches = setup->pp + 1;
+    else if (setup->async_scheduling && setup->pp <= 1)
+        batches = 2;
+    setup->max_in_flight_tokens = oos_mul(setup->max_num_batched_tokens, batches);
+}
+
 oomsight_status oos_setup_resolve(oos_arena *arena, const oos_model *model, const oos_model *draft,
                                   const oos_serve *serve, const oos_engine_env *env,
                                   const oos_device_facts *device, const vllm_rules *rules,
@@ -289,12 +303,7 @@ oomsight_status oos_setup_resolve(oos_arena *arena, const oos_model *model, cons
     oos_setup_batch_limits(setup);
     limit_to_draft(setup);
     setup->async_scheduling = oos_flag_or(serve->async_scheduling, rules->async_scheduling_default);
-    uint64_t batches = setup->pp;
-    if (setup->async_scheduling && setup->v2_runner)
-        batches = setup->pp + 1;
-    else if (setup->async_scheduling && setup->pp <= 1)
-        batches = 2;
-    setup->max_in_flight_tokens = oos_mul(setup->max_num_batched_tokens, batches);
+    oos_setup_flight(setup);
 
     setup->gpu_memory_utilization =
         oos_f64_or(serve->gpu_memory_utilization, rules->default_gpu_memory_utilization);

@@ -98,7 +98,8 @@ typedef struct oos_setup {
 
     bool multimodal; /* encoder is built and profiled */
     uint64_t loras, lora_rank;
-    bool trial; /* of a search: nobody reads its sentences */
+    bool trial;                    /* of a search: nobody reads its sentences */
+    const struct oos_exact *exact; /* resolved by the installed engine; NULL: here */
 } oos_setup;
 
 /* Everything the engine resolves before it touches the device. `draft` may be NULL. */
@@ -106,6 +107,9 @@ oomsight_status oos_setup_resolve(oos_arena *arena, const oos_model *model, cons
                                   const oos_serve *serve, const oos_engine_env *env,
                                   const oos_device_facts *device, const vllm_rules *rules,
                                   oos_setup *ret_setup, oomsight_error *reterr);
+
+/* What the installed engine resolved in the place of what was resolved here. */
+void oos_setup_take_exact(oos_setup *setup, const struct oos_exact *exact);
 
 /* What of the device the engine leaves outside its budget. */
 static inline double oos_outside_budget(const oos_setup *setup)
@@ -160,6 +164,13 @@ void oos_setup_for_architecture(oos_setup *setup);
 
 /* max_num_seqs and max_num_batched_tokens. Needs lengths and chunked prefill. */
 void oos_setup_batch_limits(oos_setup *setup);
+
+/* By the word of its flag. */
+void oos_setup_kv_dtype(oos_setup *setup, const char *word);
+oos_graph_mode oos_setup_graph_mode(const char *word, oos_graph_mode fallback);
+
+/* Tokens of the steps that may be under way at once. Needs batch limits and scheduling. */
+void oos_setup_flight(oos_setup *setup);
 
 /* Graph mode, capture sizes, whether the graph estimate is charged. Needs batch limits and speculation. */
 void oos_setup_graphs(oos_setup *setup);

@@ -97,7 +97,7 @@ static void default_sizes(oos_setup *setup)
     tidy_sizes(setup, top);
 }
 
-static oos_graph_mode mode_find(const char *word, oos_graph_mode fallback)
+oos_graph_mode oos_setup_graph_mode(const char *word, oos_graph_mode fallback)
 {
     static const struct {
         const char *word;
@@ -131,7 +131,7 @@ static oos_graph_mode resolve_mode(const oos_setup *setup)
     if (!whole && !follows) mode = OOS_GRAPH_NONE;
     if (compilation->optimization_level.known && compilation->optimization_level.value < 2)
         mode = compilation->optimization_level.value ? OOS_GRAPH_PIECEWISE : OOS_GRAPH_NONE;
-    if (compilation->cudagraph_mode) mode = mode_find(compilation->cudagraph_mode, mode);
+    if (compilation->cudagraph_mode) mode = oos_setup_graph_mode(compilation->cudagraph_mode, mode);
     bool const compiled =
         compilation->level.known ? whole : oos_u64_or(compilation->optimization_level, 2) > 0;
     bool const pieces = mode == OOS_GRAPH_PIECEWISE || mode == OOS_GRAPH_FULL_AND_PIECEWISE;

@@ -1,0 +1,376 @@
+"""What the vLLM that is installed says of commands: `oomsight plan --exact` starts this once, on a simulated device, and hands it commands.
+
+A line of JSON each way, over the two descriptors that OOMSIGHT_ASK names: {"argv": ["MODEL", "--flag", ...], "env": {...}} in, an answer out
+(docs/reference/formats/exact.md). The engine is imported once; every command is judged in a process of its own, forked from this one, so that
+none leaves anything behind for the next. What concerns this machine - an id that is not on it, a package that is missing, no memory - is
+"unknown" and never "refused"."""
+import contextlib
+import importlib
+import io
+import json
+import os
+import signal
+import sys
+import time
+
+SCHEMA = "oomsight.exact/1"
+SECONDS = 120  # for one command
+ANSWER_BYTES = 256 << 10
+MEMORY_BYTES = 16 << 30  # private memory of one command's process; importing the engine takes two or three
+MACHINE = {"LocalEntryNotFoundError", "OfflineModeIsEnabled", "HFValidationError", "RepositoryNotFoundError", "GatedRepoError", "EntryNotFoundError",
+           "RevisionNotFoundError", "HfHubHTTPError", "ConnectError", "MaxRetryError", "SSLError"}
+MACHINE_WORDS = ("couldn't connect to", "is not a valid model identifier", "not a local folder", "Invalid repository ID or local directory",
+                 "outgoing traffic has been disabled", "offline mode")
+
+
+class Unknown(Exception):
+    """Not a word about the command."""
+
+
+def make_parser():
+    from vllm.entrypoints.cli.serve import ServeSubcommand
+    try:
+        from vllm.utils.argparse_utils import FlexibleArgumentParser
+    except ImportError:
+        from vllm.utils import FlexibleArgumentParser
+    parser = FlexibleArgumentParser(prog="vllm")
+    command = ServeSubcommand()
+    command.subparser_init(parser.add_subparsers(required=False, dest="subparser")).set_defaults(dispatch_function=command.cmd)
+    return parser, command
+
+
+def mend():
+    """A fork behind a device that does not mind one; classes are looked at in this process; the host is not what is asked about."""
+    import torch
+    torch.cuda._is_in_bad_fork = lambda: False
+    from vllm.model_executor.models import registry
+    registry._run_in_subprocess = lambda function: function()
+    with contextlib.suppress(Exception):
+        import vllm.config.cache
+        vllm.config.cache.get_cpu_memory = lambda: 2 << 40
+
+
+def word(value):
+    if value is None:
+        return None
+    name = getattr(value, "name", None)
+    return name if isinstance(name, str) else str(value).replace("torch.", "")
+
+
+def values(config):
+    """Under the names that a plan has for them. What this release does not have is left out."""
+    model, cache, parallel = config.model_config, config.cache_config, config.parallel_config
+    scheduler, compilation, spec = config.scheduler_config, config.compilation_config, config.speculative_config
+    found = {}
+
+    def put(name, of, convert=lambda value: value):
+        with contextlib.suppress(Exception):
+            value = of()
+            found[name] = value if value is None else convert(value)
+
+    sizes = getattr(compilation, "cudagraph_capture_sizes", None) or []
+    put("architecture", lambda: model.architecture, str)
+    put("dtype", lambda: model.dtype, word)
+    put("kv_cache_dtype", lambda: cache.cache_dtype, word)
+    put("quantization", lambda: model.quantization, word)
+    put("tensor_parallel_size", lambda: parallel.tensor_parallel_size)
+    put("pipeline_parallel_size", lambda: parallel.pipeline_parallel_size)
+    put("data_parallel_size", lambda: parallel.data_parallel_size)
+    put("expert_parallel", lambda: parallel.enable_expert_parallel, bool)
+    if getattr(model, "original_max_model_len", None) != -1:  # "auto" is settled by the memory that is left
+        put("max_model_len", lambda: model.max_model_len)
+    put("max_num_seqs", lambda: scheduler.max_num_seqs)
+    put("max_num_batched_tokens", lambda: scheduler.max_num_batched_tokens)
+    put("gpu_memory_utilization", lambda: cache.gpu_memory_utilization)
+    put("kv_cache_memory_bytes", lambda: cache.kv_cache_memory_bytes)
+    put("num_gpu_blocks_override", lambda: cache.num_gpu_blocks_override)
+    put("enforce_eager", lambda: model.enforce_eager, bool)
+    put("v2_model_runner", lambda: config.use_v2_model_runner, bool)
+    put("cudagraph_mode", lambda: compilation.cudagraph_mode, word)
+    if model.enforce_eager or found.get("cudagraph_mode") == "NONE":
+        sizes = []
+    found["capture_sizes"] = sorted({int(size) for size in sizes})
+    put("prefix_caching", lambda: cache.enable_prefix_caching, bool)
+    put("chunked_prefill", lambda: scheduler.enable_chunked_prefill, bool)
+    put("async_scheduling", lambda: scheduler.async_scheduling, bool)
+    put("speculative_tokens", lambda: spec.num_speculative_tokens if spec else 0)
+    put("speculative_method", lambda: spec.method if spec else None, word)
+    return found
+
+
+# ---- what its own classes take, built without memory ----
+
+class Settled(Exception):
+    """The cache is laid out; the rest would allocate it."""
+
+
+class Executor:
+    """What EngineCore asks of its workers while it lays out the cache."""
+
+    def __init__(self, config, budget):
+        from vllm.v1.worker.gpu.attn_utils import get_kv_cache_spec
+        self.config, self.budget, self.settled = config, budget, None
+        self.specs = get_kv_cache_spec(config)
+
+    def get_kv_cache_specs(self):
+        return [self.specs]
+
+    def get_supported_kv_cache_layouts(self):
+        from vllm.v1.worker.worker_base import WorkerBase
+        worker = type("Worker", (WorkerBase,), {"__init__": lambda self: None})()
+        worker.vllm_config = self.config
+        return [worker.get_supported_kv_cache_layouts()]
+
+    def set_kv_cache_layout(self, *told):
+        pass
+
+    def determine_available_memory(self):
+        return [self.budget]
+
+    def collective_rpc(self, *told, **more):
+        pass
+
+    def initialize_from_config(self, configs):
+        self.settled = configs
+        raise Settled
+
+
+def alone(config, stage):
+    """A group of one, whose classes are cut as for the rank of that stage."""
+    import tempfile
+    import torch
+    from vllm.distributed import parallel_state
+    parallel = config.parallel_config
+    if not torch.distributed.is_initialized():
+        store = tempfile.mktemp(prefix="oomsight-exact-")
+        parallel_state.init_distributed_environment(1, 0, "file://" + store, 0, "gloo")
+        parallel_state.initialize_model_parallel(1, 1)
+    tensor, pipeline = parallel_state.get_tp_group(), parallel_state.get_pp_group()
+    tensor.world_size, tensor.ranks = parallel.tensor_parallel_size, list(range(parallel.tensor_parallel_size))
+    pipeline.world_size, pipeline.ranks = parallel.pipeline_parallel_size, list(range(parallel.pipeline_parallel_size))
+    pipeline.rank = pipeline.rank_in_group = stage
+
+
+def built(config):
+    """Bytes of the parameters of each stage as they are created, and the model of the last one."""
+    import torch
+    from vllm.model_executor.model_loader.utils import initialize_model
+    from vllm.utils.torch_utils import set_default_torch_dtype
+    found = []
+    for stage in range(config.parallel_config.pipeline_parallel_size):
+        alone(config, stage)
+        config.compilation_config.static_forward_context.clear()
+        with set_default_torch_dtype(config.model_config.dtype), torch.device("meta"):
+            model = initialize_model(config)
+        found.append(sum(part.numel() * part.element_size() for part in model.parameters()))
+    return found
+
+
+def spec_of(spec):
+    """The fields of a layer's cache that a plan reads (--kv-layers)."""
+    kind = type(spec).__name__
+    row = {"type": kind, "block_size": spec.block_size, "page_size_bytes": spec.page_size_bytes}
+    window = getattr(spec, "sliding_window", None) or getattr(spec, "attention_chunk_size", None)
+    if window:
+        row["window"] = window
+    for name in ("mamba_cache_mode", "num_speculative_blocks", "num_prefill_checkpoint_blocks"):
+        if getattr(spec, name, None):
+            row[name] = getattr(spec, name)
+    return row
+
+
+def laid_out(config):
+    """The cache by the engine's own sequence: the specs of layers, and of its answer the groups and the bytes of a block."""
+    from vllm.platforms import current_platform
+    from vllm.v1.engine.core import EngineCore
+    budget = 64 << 30
+    with contextlib.suppress(AttributeError):
+        current_platform.update_block_size_for_backend(config)
+    executor = Executor(config, budget)
+    rows = []
+    for spec in executor.specs.values():
+        row = spec_of(spec)
+        same = [old for old in rows if {key: old[key] for key in old if key != "layers"} == row]
+        if same:
+            same[0]["layers"] += 1
+        else:
+            rows.append(dict(row, layers=1))
+    core = type("Core", (), {"model_executor": executor, "collective_rpc": executor.collective_rpc})()
+    try:
+        EngineCore._initialize_kv_caches(core, config)
+    except Settled:
+        pass
+    cache = {"layers": rows}
+    if executor.settled:
+        settled = executor.settled[0]
+        cache["blocks"], cache["budget_bytes"] = settled.num_blocks, budget
+        cache["block_tokens"] = config.cache_config.block_size
+        cache["groups"] = [{"type": type(group.kv_cache_spec).__name__, "layers": len(group.layer_names),
+                            "block_size": group.kv_cache_spec.block_size, "page_size_bytes": group.kv_cache_spec.page_size_bytes}
+                           for group in settled.kv_cache_groups]
+    return cache
+
+
+def sizes(config):
+    """As far as they can be had: classes that compute from values, drafts and replicas are left out, and say why."""
+    from vllm.config import set_current_vllm_config
+    found, spec = {}, config.speculative_config
+    if config.parallel_config.data_parallel_size > 1 or config.lora_config or config.parallel_config.decode_context_parallel_size > 1:
+        return {"sizes_problem": "replicas, adapters and shared contexts are not built"}
+    try:
+        with set_current_vllm_config(config):
+            found["param_bytes"] = built(config)
+            if config.parallel_config.pipeline_parallel_size == 1 and (not spec or spec.method in ("ngram", "ngram_gpu", "suffix")):
+                found["cache"] = laid_out(config)
+    except BaseException as error:  # noqa: B902 a class that cannot be built like that is no word about the command
+        found["sizes_problem"] = clean("%s: %s" % (type(error).__name__, error))
+    return found
+
+
+# ---- the answer ----
+
+def of_machine(error):
+    """Whether it is about what is on this machine: anything that it says it came from."""
+    seen = set()
+    while error is not None and id(error) not in seen:
+        seen.add(id(error))
+        if isinstance(error, (Unknown, ImportError, FileNotFoundError, PermissionError, ConnectionError, TimeoutError, MemoryError)):
+            return True
+        if {kind.__name__ for kind in type(error).__mro__} & MACHINE:
+            return True
+        if isinstance(error, (OSError, ValueError)) and any(words in str(error) for words in MACHINE_WORDS):
+            return True
+        error = error.__cause__ or (None if error.__suppress_context__ else error.__context__)
+    return False
+
+
+def sentence(error):
+    """Its own words: of pydantic's list the first, without where it came from."""
+    with contextlib.suppress(Exception):
+        first = error.errors()[0]
+        place = ".".join(str(part) for part in first.get("loc", ()))
+        text = str(first["msg"])
+        return text[len("Value error, "):] if text.startswith("Value error, ") else "%s: %s" % (place, text) if place else text
+    return str(error)
+
+
+def clean(text):
+    text = " ".join(text.split())
+    return text if len(text) <= 900 else text[:897] + "..."
+
+
+def answer_to(parser, command, argv, begun):
+    from vllm.engine.arg_utils import AsyncEngineArgs
+    from vllm.usage.usage_lib import UsageContext
+    said, stage, answer = io.StringIO(), "parser", {"verdict": "unknown"}
+    try:
+        with contextlib.redirect_stderr(said), contextlib.redirect_stdout(io.StringIO()):
+            arguments = parser.parse_args(["serve"] + argv)
+            stage = "frontend"
+            command.validate(arguments)
+            if getattr(arguments, "model_tag", None) is not None:
+                arguments.model = arguments.model_tag
+            stage = "config"
+            config = AsyncEngineArgs.from_cli_args(arguments).create_engine_config(usage_context=UsageContext.OPENAI_API_SERVER)
+            answer.update(verdict="taken", values=values(config))
+            answer.update(sizes(config))
+    except SystemExit:
+        text = said.getvalue()
+        at = text.rfind("error: ")
+        answer.update(verdict="refused" if at >= 0 else "unknown", stage=stage, error="SystemExit", text=clean(text[at + 7 if at >= 0 else 0:]))
+    except BaseException as error:  # noqa: B902 whatever the engine dies of is its answer
+        answer.update(verdict="unknown" if of_machine(error) else "refused", stage=stage, error=type(error).__name__, text=clean(sentence(error)))
+    answer["seconds"] = round(time.monotonic() - begun, 3)
+    return answer
+
+
+def is_asked(name):
+    """A variable of the command that decides something: not where caches are kept, nor what this machine has."""
+    return name.startswith("VLLM_") and not any(part in name for part in ("CACHE", "CONFIG_ROOT", "LOGGING", "PLUGINS", "HOST_IP", "PORT"))
+
+
+def judge(parser, command, request, out):
+    """In the child: the answer as one line."""
+    import resource
+    with contextlib.suppress(Exception):
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+        resource.setrlimit(resource.RLIMIT_DATA, (MEMORY_BYTES, resource.getrlimit(resource.RLIMIT_DATA)[1]))
+    null = os.open(os.devnull, os.O_RDWR)
+    for fd in (0, 1, 2):
+        os.dup2(null, fd)
+    os.environ.update({str(key): str(value) for key, value in (request.get("env") or {}).items() if is_asked(str(key))})
+    answer = answer_to(parser, command, [str(part) for part in request["argv"]], time.monotonic())
+    with os.fdopen(out, "wb") as file:
+        file.write(json.dumps(answer, allow_nan=False).encode())
+
+
+def in_child(parser, command, request):
+    """Its answer, whatever becomes of it: it may take SECONDS and write ANSWER_BYTES."""
+    import select
+    reader, writer = os.pipe()
+    pid = os.fork()
+    if pid == 0:
+        code = 1
+        try:
+            os.close(reader)
+            judge(parser, command, request, writer)
+            code = 0
+        finally:
+            os._exit(code)
+    os.close(writer)
+    text, until = b"", time.monotonic() + SECONDS
+    while len(text) < ANSWER_BYTES:
+        if not select.select([reader], [], [], max(0, until - time.monotonic()))[0]:
+            break
+        piece = os.read(reader, 65536)
+        if not piece:
+            break
+        text += piece
+    late = time.monotonic() >= until
+    os.close(reader)
+    with contextlib.suppress(OSError):
+        os.kill(pid, signal.SIGKILL)
+    status = os.waitpid(pid, 0)[1]
+    with contextlib.suppress(ValueError):
+        answer = json.loads(text)
+        if isinstance(answer, dict):
+            return answer
+    why = "it took more than %d seconds" % SECONDS if late else "it ended with %d before it answered" % (status & 127 or status >> 8)
+    return {"verdict": "unknown", "error": "died", "text": why}
+
+
+def begin():
+    """The engine, ready to be asked."""
+    for name in [name for name in os.environ if name.startswith("VLLM_")]:
+        del os.environ[name]  # a command brings its own
+    os.environ.update(VLLM_LOGGING_LEVEL="ERROR", VLLM_NO_USAGE_STATS="1", DO_NOT_TRACK="1")
+    from importlib.metadata import version
+    release = version("vllm")
+    mend()
+    for name in ("vllm.v1.engine.core", "vllm.v1.worker.worker_base", "vllm.v1.worker.gpu.attn_utils", "vllm.model_executor.model_loader.utils"):
+        with contextlib.suppress(ImportError):  # once, and not in each command's process
+            importlib.import_module(name)
+    return release, make_parser()
+
+
+def main():
+    source, sink = (int(part) for part in os.environ.pop("OOMSIGHT_ASK").split(","))
+    begun = time.monotonic()
+    with os.fdopen(source, encoding="utf-8") as commands, os.fdopen(sink, "w", encoding="utf-8") as answers:
+        def tell(answer, release):
+            answers.write(json.dumps(dict({"schema": SCHEMA, "engine": "vllm", "version": release}, **answer), allow_nan=False) + "\n")
+            answers.flush()
+        try:
+            release, (parser, command) = begin()
+        except BaseException as error:  # noqa: B902 a broken installation
+            tell({"verdict": "unknown", "stage": "import", "error": type(error).__name__, "text": clean(str(error))}, None)
+            return
+        loaded = round(time.monotonic() - begun, 3)
+        for line in commands:
+            answer = in_child(parser, command, json.loads(line))
+            answer["import_seconds"] = loaded
+            tell(answer, release)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
