@@ -43,7 +43,10 @@ typedef struct sglang_request {
     uint64_t draft_tokens;          /* --speculative-num-draft-tokens, 1 without */
     bool prefill_named;             /* --cuda-graph-backend-prefill, and not "disabled" */
     bool prefill_asked;             /* --enable-piecewise-cuda-graph */
+    bool prefill_blocked;           /* by a flag that one of its backends does not take */
     bool eager;                     /* --disable-cuda-graph */
+    const char *decode_words;       /* sizes named one by one, as they stand there */
+    oos_u64 decode_asked;           /* the largest, whatever is named */
     bool sliding_by_requests;       /* --disable-radix-cache and a number of requests */
     double swa_ratio;
     const char *dtype, *kv_dtype, *quantization, *load_format, *attention;
@@ -57,6 +60,7 @@ typedef struct sglang_setup {
     const sglang_rules *rules;
     uint64_t device_mib;
     uint64_t chunk;                       /* tokens of a prefill step */
+    uint64_t batch_unnamed;               /* the largest captured batch, were no sizes named */
     uint64_t decode_batch, decode_graphs; /* largest, and how many; 0 graphs: not captured */
     uint64_t prefill_tokens, prefill_graphs;
     bool prefill_captured; /* prefill is to be captured, be it in no size at all */
