@@ -143,6 +143,8 @@ class Release:
         space = {"get_device_memory_capacity": lambda *_: float(mib), "require_gathered_buffer": lambda a: a.enable_dp_attention,
                  "get_attention_tp_size": lambda: args.tp_size // (args.dp_size if args.enable_dp_attention else 1), "ModelRunner": object}
         exec(self.sizes, space)  # noqa: S102 the release's own function
+        if args.disable_cuda_graph and args.cuda_graph_bs:  # it is not asked then
+            return None, 0
         listed = space["get_batch_sizes_to_capture"](types.SimpleNamespace(server_args=args, req_to_token_pool=types.SimpleNamespace(size=table)))[0]
         return max(listed), 0 if args.disable_cuda_graph else len(listed)
 
@@ -244,7 +246,7 @@ def compare(binary, folder, release, count, seed, shown):
         decided += 1
         equal = []
         for name, own, its in zip(FIGURES, mine, answer if len(answer) == len(FIGURES) else [-1] * len(FIGURES)):
-            if own is None or (name == "requests" and not tokens):
+            if own is None or its is None or (name == "requests" and not tokens):
                 continue
             equal.append(same(own, its))
             figures[name][0] += 1

@@ -197,8 +197,8 @@ static void graphs_read(const oos_serve *serve, sglang_request *r)
     bool const eager = is_given(serve, "--disable-cuda-graph");
     r->eager = eager && !is_given(serve, "--cuda-graph-backend-prefill");
     r->decode_off = is_disabled(serve, "--cuda-graph-backend-decode", "--disable-decode-cuda-graph") ||
-                    (eager && !is_given(serve, "--cuda-graph-backend-decode")) ||
-                    (r->prefill_only && !is_given(serve, "--cuda-graph-backend-decode"));
+                    (eager && !is_given(serve, "--cuda-graph-backend-decode"));
+    r->decode_idle = r->prefill_only && !is_given(serve, "--cuda-graph-backend-decode");
     r->prefill_off = is_disabled(serve, "--cuda-graph-backend-prefill", "--disable-prefill-cuda-graph") ||
                      is_given(serve, "--disable-piecewise-cuda-graph");
     r->prefill_blocked = piecewise_blocked(serve);

@@ -199,11 +199,12 @@ static uint64_t runner_sizes(sglang_setup *s)
 static uint64_t decode_graphs(sglang_setup *s)
 {
     const sglang_request *r = s->request;
+    bool const idle = r->decode_idle && !s->rules->idle_decode_captured && !r->prefill_asked;
     if (s->rules->runner_sizes) {
         uint64_t const count = runner_sizes(s);
-        return r->decode_off ? 0 : count;
+        return r->decode_off || idle ? 0 : count;
     }
-    if (r->decode_off) return 0;
+    if (r->decode_off || idle) return 0;
     if (r->decode_sizes.known) return r->decode_sizes.value;
     if (r->every_batch) return s->decode_batch;
     return oos_sglang_decode_sizes(s->rules, s->decode_batch, r->drafter != NULL, NULL, 0);
@@ -284,7 +285,8 @@ static double reserve_of(const sglang_setup *s, bool latent)
     uint64_t const tokens = oos_max(step, rules->reserve_least_tokens);
     double mib = rules->reserve_mib + (double)tokens * rules->reserve_token_mib +
                  (double)(r->tp * r->pp) * rules->reserve_rank_mib;
-    if (!r->decode_off || !rules->reserve_by_role) mib += (double)s->decode_batch * rules->reserve_batch_mib;
+    if (!(r->decode_off || r->prefill_only) || !rules->reserve_by_role)
+        mib += (double)s->decode_batch * rules->reserve_batch_mib;
     if (r->replicated && !(r->prefill_only && rules->reserve_by_role))
         mib += (double)(s->decode_batch * r->dp) *
                (rules->reserve_replicated_mib +

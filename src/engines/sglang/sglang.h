@@ -43,6 +43,7 @@ typedef struct sglang_request {
     uint64_t draft_tokens;          /* --speculative-num-draft-tokens, 1 without */
     bool prefill_named;             /* --cuda-graph-backend-prefill, and not "disabled" */
     bool prefill_asked;             /* --enable-piecewise-cuda-graph */
+    bool decode_idle;               /* a server of prefill, whose decode backend is not named */
     bool prefill_blocked;           /* by a flag that one of its backends does not take */
     bool eager;                     /* --disable-cuda-graph */
     const char *decode_words;       /* sizes named one by one, as they stand there */
