@@ -3,6 +3,7 @@
     use(FOLDER)    FOLDER/sglang is the release's package, unpacked from its wheel
     load(NAME)     a module of it; what its import lacks is added until it succeeds
 """
+import abc
 import importlib
 import importlib.abc
 import importlib.machinery
@@ -26,7 +27,7 @@ def schema(*_):
     return core_schema.any_schema()
 
 
-class Nothing(type):
+class Nothing(abc.ABCMeta):
     """A class whose attributes, calls and items are such classes again; it can be inherited from, and leaves what it decorates as it is."""
 
     def __new__(mcs, name, bases=(Base,), space=None, **_):
@@ -50,6 +51,9 @@ class Nothing(type):
         return args[0] if len(args) == 1 and not kwargs and isinstance(args[0], (types.FunctionType, type)) else cls
 
     def __getitem__(cls, _):
+        return cls
+
+    def register(cls, *_, **__):
         return cls
 
     def __setitem__(cls, *_):

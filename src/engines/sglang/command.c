@@ -197,6 +197,33 @@ static bool is_disabled(const oos_serve *serve, const char *backend_flag, const 
     return backend ? strcmp(backend, "disabled") == 0 : is_given(serve, off_flag);
 }
 
+/* Flags beside which the backend tc_piecewise captures no prefill (_handle_piecewise_cuda_graph), and the value that leaves it alone. */
+static bool piecewise_blocked(const oos_serve *serve)
+{
+    static const struct {
+        const char *flag, *idle;
+    } blocks[] = {{"--enable-torch-compile", NULL},
+                  {"--enable-hierarchical-cache", NULL},
+                  {"--enable-lora", NULL},
+                  {"--lora-paths", NULL},
+                  {"--moe-a2a-backend", "none"},
+                  {"--dllm-algorithm", NULL},
+                  {"--cpu-offload-gb", "0"},
+                  {"--enable-deterministic-inference", NULL},
+                  {"--enable-symm-mem", NULL},
+                  {"--enable-eplb", NULL},
+                  {"--expert-distribution-recorder-mode", NULL},
+                  {"--attn-cp-size", "1"},
+                  {"--debug-cuda-graph", NULL}};
+    for (size_t i = 0; i < sizeof blocks / sizeof *blocks; i++) {
+        const char *value = value_of(serve, blocks[i].flag);
+        if (is_given(serve, blocks[i].flag) &&
+            !(value && blocks[i].idle && strcmp(value, blocks[i].idle) == 0))
+            return true;
+    }
+    return false;
+}
+
 static void graphs_read(const oos_serve *serve, sglang_request *r)
 {
     uint64_t largest;
@@ -206,11 +233,11 @@ static void graphs_read(const oos_serve *serve, sglang_request *r)
     bool const eager = is_given(serve, "--disable-cuda-graph");
     r->eager = eager && !is_given(serve, "--cuda-graph-backend-prefill");
     r->decode_off = is_disabled(serve, "--cuda-graph-backend-decode", "--disable-decode-cuda-graph") ||
-                    (eager && !is_given(serve, "--cuda-graph-backend-decode")) ||
-                    (r->prefill_only && !is_given(serve, "--cuda-graph-backend-decode"));
+                    (eager && !is_given(serve, "--cuda-graph-backend-decode"));
+    r->decode_idle = r->prefill_only && !is_given(serve, "--cuda-graph-backend-decode");
     r->prefill_off = is_disabled(serve, "--cuda-graph-backend-prefill", "--disable-prefill-cuda-graph") ||
-                     is_given(serve, "--disable-piecewise-cuda-graph") ||
-                     (r->decode_only && !is_given(serve, "--cuda-graph-backend-prefill"));
+                     is_given(serve, "--disable-piecewise-cuda-graph");
+    r->prefill_blocked = piecewise_blocked(serve);
     r->prefill_asked = is_given(serve, "--enable-piecewise-cuda-graph");
     r->prefill_named = !r->prefill_off && (is_given(serve, "--cuda-graph-backend-prefill") ||
                                            is_given(serve, "--enforce-piecewise-cuda-graph"));
@@ -224,6 +251,9 @@ static void graphs_read(const oos_serve *serve, sglang_request *r)
     r->decode_sizes = words_of(
         serve, is_given(serve, "--cuda-graph-bs-decode") ? "--cuda-graph-bs-decode" : "--cuda-graph-bs",
         &largest);
+    r->decode_words = value_of(serve, is_given(serve, "--cuda-graph-bs-decode") ? "--cuda-graph-bs-decode"
+                                                                                : "--cuda-graph-bs");
+    r->decode_asked = r->decode_batch;
     if (r->decode_sizes.known) r->decode_batch = oos_u64_of(largest);
     r->prefill_sizes = words_of(serve,
                                 is_given(serve, "--cuda-graph-bs-prefill") ? "--cuda-graph-bs-prefill"

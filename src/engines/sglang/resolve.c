@@ -55,6 +55,7 @@ static void size_by_tier(sglang_setup *s)
     if (r->requests.known && rules->requests_bound_batch) batch = oos_min(batch, r->requests.value);
     s->chunk = oos_u64_or(r->chunk, role ? ROLE_CHUNK : second ? rules->chunk_24gib : at->chunk);
     s->decode_batch = oos_u64_or(r->decode_batch, batch);
+    s->batch_unnamed = oos_u64_or(r->decode_asked, batch);
 }
 
 static uint64_t count_steps(uint64_t first, uint64_t last, uint64_t step, uint64_t most)
@@ -158,6 +159,15 @@ static void sizes_usual(const sglang_setup *s, sizes *of)
     if (!first && s->device_mib > 160 * 1000) sizes_add(of, 256, 512, 16);
 }
 
+static void sizes_named(const char *words, sizes *of)
+{
+    for (char *end; words && *words; words = end + strspn(end, " ")) {
+        unsigned long long const size = strtoull(words, &end, 10);
+        if (end == words) return;
+        sizes_add(of, size, size, 1);
+    }
+}
+
 /* How many, and the largest of them in place of the batch. */
 static uint64_t runner_sizes(sglang_setup *s)
 {
@@ -165,13 +175,12 @@ static uint64_t runner_sizes(sglang_setup *s)
     bool const first = s->rules->tiers == TIERS_FIRST;
     uint64_t const replicas = r->replicated ? r->dp : 1;
     uint64_t const rows = r->requests.known ? r->requests.value / replicas + first : UINT64_MAX;
-    uint64_t const most = s->decode_batch;
+    uint64_t const most = r->decode_sizes.known ? s->batch_unnamed : s->decode_batch;
     sizes of = {.count = 0};
-    if (r->decode_sizes.known) {
-        s->decode_batch = oos_min(most, rows);
-        return r->decode_sizes.value;
-    }
-    sizes_usual(s, &of);
+    if (r->decode_sizes.known)
+        sizes_named(r->decode_words, &of);
+    else
+        sizes_usual(s, &of);
     if (sizes_largest(&of) > rows) {
         if (first) sizes_add(&of, rows - 1, rows - 1, 1);
         sizes_add(&of, rows, rows, 1);
@@ -179,7 +188,8 @@ static uint64_t runner_sizes(sglang_setup *s)
     sizes_keep(&of, UINT64_MAX, r->replicated && s->rules->gathered_sizes ? oos_max(1, r->tp / r->dp) : 1);
     if (most) {
         sizes_keep(&of, most, 1);
-        sizes_add(&of, sizes_largest(&of), most, 16);
+        if (of.count)
+            sizes_add(&of, sizes_largest(&of), most, 16); /* of none the engine takes the largest, and ends */
     }
     sizes_keep(&of, rows, 1);
     s->decode_batch = sizes_largest(&of);
@@ -189,11 +199,12 @@ static uint64_t runner_sizes(sglang_setup *s)
 static uint64_t decode_graphs(sglang_setup *s)
 {
     const sglang_request *r = s->request;
+    bool const idle = r->decode_idle && !s->rules->idle_decode_captured && !r->prefill_asked;
     if (s->rules->runner_sizes) {
         uint64_t const count = runner_sizes(s);
-        return r->decode_off ? 0 : count;
+        return r->decode_off || idle ? 0 : count;
     }
-    if (r->decode_off) return 0;
+    if (r->decode_off || idle) return 0;
     if (r->decode_sizes.known) return r->decode_sizes.value;
     if (r->every_batch) return s->decode_batch;
     return oos_sglang_decode_sizes(s->rules, s->decode_batch, r->drafter != NULL, NULL, 0);
@@ -221,10 +232,11 @@ static bool prefill_stopped(const sglang_setup *s, bool latent, bool multimodal)
     if (!rules->prefill_graphs && !r->prefill_asked) return true;
     if (multimodal && rules->prefill_graphs) return true;
     if (r->prefill_named || !rules->prefill_graphs) return false;
-    return (r->pp > 1 && (rules->stages_bound_prefill || rules->stages_stop_prefill)) ||
+    return (r->pp > 1 && rules->stages_bound_prefill) ||
+           ((r->pp > 1 || r->prefill_blocked) && rules->piecewise_prefill) ||
            (r->replicated && rules->replicas_stop_prefill) || (latent && rules->latent_stops_prefill) ||
-           (r->drafter && rules->drafts_stop_prefill) ||
-           ((r->prefill_only || r->decode_only) && rules->roles_stop_prefill);
+           (r->drafter && rules->drafts_stop_prefill) || r->decode_only ||
+           (r->prefill_only && rules->piecewise_prefill);
 }
 
 static void size_graphs(sglang_setup *s, bool latent, bool multimodal)
@@ -273,7 +285,8 @@ static double reserve_of(const sglang_setup *s, bool latent)
     uint64_t const tokens = oos_max(step, rules->reserve_least_tokens);
     double mib = rules->reserve_mib + (double)tokens * rules->reserve_token_mib +
                  (double)(r->tp * r->pp) * rules->reserve_rank_mib;
-    if (!r->decode_off || !rules->reserve_by_role) mib += (double)s->decode_batch * rules->reserve_batch_mib;
+    if (!(r->decode_off || r->prefill_only) || !rules->reserve_by_role)
+        mib += (double)s->decode_batch * rules->reserve_batch_mib;
     if (r->replicated && !(r->prefill_only && rules->reserve_by_role))
         mib += (double)(s->decode_batch * r->dp) *
                (rules->reserve_replicated_mib +

@@ -42,11 +42,15 @@ typedef struct sglang_request {
     bool prefill_only, decode_only; /* --disaggregation-mode */
     uint64_t draft_tokens;          /* --speculative-num-draft-tokens, 1 without */
     bool draft_tokens_given;
-    oos_u64 steps, branches;  /* --speculative-num-steps, --speculative-eagle-topk */
-    bool prefill_named;       /* --cuda-graph-backend-prefill, and not "disabled" */
-    bool sliding_by_requests; /* --disable-radix-cache and a number of requests */
-    bool prefill_asked;       /* --enable-piecewise-cuda-graph */
-    bool eager;               /* --disable-cuda-graph */
+    oos_u64 steps, branches;        /* --speculative-num-steps, --speculative-eagle-topk */
+    bool prefill_named;             /* --cuda-graph-backend-prefill, and not "disabled" */
+    bool prefill_asked;             /* --enable-piecewise-cuda-graph */
+    bool decode_idle;               /* a server of prefill, whose decode backend is not named */
+    bool prefill_blocked;           /* by a flag that one of its backends does not take */
+    bool eager;                     /* --disable-cuda-graph */
+    const char *decode_words;       /* sizes named one by one, as they stand there */
+    oos_u64 decode_asked;           /* the largest, whatever is named */
+    bool sliding_by_requests;       /* --disable-radix-cache and a number of requests */
     double swa_ratio;
     oos_u64 states_most;        /* --max-mamba-cache-size */
     double state_share;         /* --mamba-full-memory-ratio: of states to the cache of tokens */
@@ -67,6 +71,7 @@ typedef struct sglang_setup {
     const sglang_rules *rules;
     uint64_t device_mib;
     uint64_t chunk;                       /* tokens of a prefill step */
+    uint64_t batch_unnamed;               /* the largest captured batch, were no sizes named */
     uint64_t decode_batch, decode_graphs; /* largest, and how many; 0 graphs: not captured */
     uint64_t prefill_tokens, prefill_graphs;
     bool prefill_captured; /* prefill is to be captured, be it in no size at all */
