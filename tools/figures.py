@@ -86,17 +86,17 @@ def serving():
 
 def sglang():
     head = ["engine", "start", "model", "gpu", "fraction", "fraction_planned", "weights_bytes", "weights_planned_bytes", "kv_tokens", "kv_tokens_planned",
-            "peak_phase", "peak_gib", "peak_planned_gib", "error"]
+            "peak_phase", "peak_gib", "peak_planned_gib", "error", "kv_tokens_first"]
     out = [head]
     for r in records("sglang"):
         first = ["SGLang " + r["version"], r["name"], r["model"], r["gpu"]]
         dry, plan = r.get("dryrun"), r["plan"]
         if not dry:
-            out.append(first + [""] * 9 + [r["failed"]["error"].split("\n")[0][:160]])
+            out.append(first + [""] * 9 + [r["failed"]["error"].split("\n")[0][:160], ""])
             continue
         phase = max((p for p in dry["peaks"] if not p.startswith("runtime")), key=lambda p: dry["peaks"][p])
         out.append(first + [dry["fraction"], plan["fraction"], dry["weights"], plan["weights"], dry["tokens"], plan["tokens"] or "", phase,
-                            gib(dry["peaks"][phase]), gib(plan["peaks"].get(phase)), ""])
+                            gib(dry["peaks"][phase]), gib(plan["peaks"].get(phase)), "", r.get("first", {}).get("tokens", "")])
     return out
 
 

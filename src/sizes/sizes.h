@@ -212,13 +212,13 @@ typedef struct oos_shard {
 uint64_t oos_shard_layers(const oos_shard *shard, uint64_t stage, uint64_t *ret_first);
 
 /* What a layer keeps of a request between steps where it does not keep its tokens: a window of its convolution, and a state. */
-typedef struct oos_state {
+typedef struct oos_layer_state {
     uint64_t rows, channels; /* of the convolution: its window less one, on one rank */
     uint64_t elements;       /* of the recurrent state */
-} oos_state;
+} oos_layer_state;
 
 /* On one of `tp` ranks; all 0 for a layer that keeps tokens. */
-oos_state oos_state_of(const oos_attention *attention, uint64_t tp);
+oos_layer_state oos_layer_state_of(const oos_attention *attention, uint64_t tp);
 
 /* The tensors of one matrix on one rank: its cut over ranks, what its quantisation stores, and what becomes of it once
  * it is loaded. Used by weights*.c. */

@@ -2,10 +2,10 @@
 #include "sizes/sizes.h"
 #include "base/check.h"
 
-oos_state oos_state_of(const oos_attention *a, uint64_t tp)
+oos_layer_state oos_layer_state_of(const oos_attention *a, uint64_t tp)
 {
     oos_assert(tp > 0);
-    oos_state state = {.rows = oos_sub(a->conv_kernel, 1), .channels = a->conv_dim / tp};
+    oos_layer_state state = {.rows = oos_sub(a->conv_kernel, 1), .channels = a->conv_dim / tp};
     switch (a->mixer) {
     case OOS_MIXER_GDN:
         state.elements = oos_mul(a->value_heads / tp, oos_mul(a->value_dim_state, a->key_dim));
@@ -22,14 +22,14 @@ oos_state oos_state_of(const oos_attention *a, uint64_t tp)
         break;
     }
     case OOS_MIXER_LINEAR:
-        return (oos_state){.elements = oos_mul(a->heads / tp, oos_mul(a->head_dim, a->head_dim))};
+        return (oos_layer_state){.elements = oos_mul(a->heads / tp, oos_mul(a->head_dim, a->head_dim))};
     case OOS_MIXER_CONV: break;
     case OOS_MIXER_NONE:
     case OOS_MIXER_FULL:
     case OOS_MIXER_SLIDING:
     case OOS_MIXER_CHUNKED:
     case OOS_MIXER_MLA:
-    case OOS_MIXER_CROSS: return (oos_state){0};
+    case OOS_MIXER_CROSS: return (oos_layer_state){0};
     }
     return state;
 }

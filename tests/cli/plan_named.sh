@@ -8,7 +8,7 @@ echo "== no kernels for FP8 below 8.0 in SGLang"
 fits --gpu T4 -- sglang serve --model-path Qwen/Qwen3-8B
 plan --gpu T4 -- sglang serve --model-path Qwen/Qwen3-8B-FP8 | sed -n '1p;/Expected/,/capability: 75/p;/It fits/,$p'
 echo "== the engine's pool is not modelled: the weights fit"
-fits --gpu L40S -- sglang serve --model-path Qwen/Qwen2.5-VL-72B-Instruct
+fits --gpu L40S -- sglang serve --model-path Qwen/Qwen2.5-VL-72B-Instruct --enable-torch-compile
 echo "== in Python, in a container, in JSON, in Markdown, in Chinese"
 fits --gpu T4 -- "LLM(model='Qwen/Qwen3-8B', max_model_len=4096)"
 fits --gpu 3060 -- docker run --gpus all vllm/vllm-openai:v0.19.1 --model=Qwen/Qwen3-14B | grep docker

@@ -4,7 +4,7 @@
     tests/oracle/sglang_beside.py BINARY [--missing] [--replan] [--only PATTERN] [--results FILE] [VERSION...]
 
 Each start is a line of sglang.jsonl, with the first words of its failure when there was none; tools/figures.py makes
-docs/evidence/results/sglang.csv from all lines. `given`: what plan says when it is told the memory that was free before loading. Environments are
+docs/evidence/results/sglang.csv from all lines. `first`: what plan said when the start was new. `given`: what plan says when it is told the memory that was free before loading. Environments are
 sglang-VERSION where those of the other engines are. Exit 77 without any."""
 import argparse
 import contextlib
@@ -223,7 +223,7 @@ def planned(binary, version, gpu, place, flags, used=0):
                          stdout=subprocess.PIPE, check=False).stdout
     plan = json.loads(out)
     own = (plan.get("setup") or {}).get("own") or {}
-    return {"verdict": plan["verdict"], "fraction": own.get("mem_fraction_static"), "weights": plan["weights_bytes"], "tokens": (plan["kv"] or {}).get("tokens"),
+    return {"verdict": plan["verdict"], "fraction": own.get("mem_fraction_static"), "weights": plan["weights_bytes"] - plan["weights"].get("draft_param_bytes", 0), "tokens": (plan["kv"] or {}).get("tokens"),
             "outside": sum(h["bytes"] for p in plan["phases"] if p["phase"] == "weight_load" for h in p["holds"] if h["owner"] != "weights"),
             "peaks": {p["phase"]: sum(h["bytes"] for h in p["holds"]) for p in plan["phases"]}}
 
@@ -268,6 +268,7 @@ def beside(binary, record, place, flags):
     """The record with what plan says of it."""
     words = binary, record["version"], record["gpu"], place, flags
     record["plan"] = planned(*words)
+    record.setdefault("first", {"weights": record["plan"]["weights"], "tokens": record["plan"]["tokens"]})
     record.pop("given", None)
     if record.get("dryrun") and record["dryrun"]["free"]:
         used = record["total"] - record["dryrun"]["free"] - record["plan"]["outside"]

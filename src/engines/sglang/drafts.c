@@ -8,7 +8,7 @@
 
 /* What "drafts" of an architecture says: its own layers without a path are not counted when the pool is sized. */
 enum { DRAFTS_UNCOUNTED = 1 };
-enum { STEPS = 3, STEPS_LLAMA = 5, TOKENS_LLAMA = 8, TOKENS_NGRAM = 12 };
+enum { STEPS = 3, STEPS_TREE = 5, TOKENS_TREE = 8, TOKENS_NGRAM = 12 };
 
 static bool is(const char *word, const char *other)
 {
@@ -36,12 +36,12 @@ static uint64_t layers_bytes(const sglang_start *setup, const oos_model *model, 
 }
 
 /* _auto_choose_speculative_params(), where no number of steps is given; one branch drafts a token more than its steps. */
-static uint64_t tokens_of(const sglang_request *r, const oos_model *model)
+static uint64_t tokens_of(const sglang_request *r, const sglang_rules *rules, const oos_model *model)
 {
-    bool const llama = !r->steps.known && strcmp(model->architecture, "LlamaForCausalLM") == 0 &&
-                       !is(r->drafter, "STANDALONE");
-    uint64_t const steps = r->steps.known ? r->steps.value : llama ? STEPS_LLAMA : STEPS;
-    if (!r->steps.known) return llama ? TOKENS_LLAMA : STEPS + 1;
+    bool const tree = !r->steps.known && !is(r->drafter, "STANDALONE") &&
+                      oos_architecture_says(rules->facts, model->architecture, "draft_tree");
+    uint64_t const steps = r->steps.known ? r->steps.value : tree ? STEPS_TREE : STEPS;
+    if (!r->steps.known) return tree ? TOKENS_TREE : STEPS + 1;
     return oos_u64_or(r->branches, 1) == 1 ? steps + 1 : r->draft_tokens;
 }
 
@@ -62,7 +62,7 @@ sglang_drafts oos_sglang_drafts_of(const sglang_request *r, const sglang_start *
         drafts.unread = "this --speculative-algorithm is not modelled for SGLang";
         return drafts;
     }
-    drafts.tokens = tokens_of(r, model);
+    drafts.tokens = tokens_of(r, setup->rules, model);
     drafts.method = third ? "eagle3" : eagle ? "eagle" : "draft_model";
     if (own_layers(start)) {
         drafts.own = true;

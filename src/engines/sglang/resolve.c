@@ -367,7 +367,7 @@ static uint64_t images_mib(const sglang_setup *s, const oos_engine_env *env, con
     enum { EMBEDDINGS = 100, FEATURES = 1024, FEATURES_MANY = 3072, MANY = 400, LARGE = 60 * 1024 };
     const sglang_request *r = s->request;
     bool const hopper = s->rules->images_on_hopper && device->capability == 90 && s->device_mib >= LARGE &&
-                        model->model_type && strncmp(model->model_type, "qwen3_vl", 8) == 0;
+                        oos_architecture_says(s->rules->facts, model->architecture, "features_on_hopper");
     uint64_t const kept = variable_mib(env, "SGLANG_VLM_CACHE_SIZE_MB", hopper ? 0 : EMBEDDINGS);
     bool const by_itself = hopper && r->nodes == 1 && !kept;
     bool const on_device = r->images_transport ? strncmp(r->images_transport, "cuda_", 5) == 0 : by_itself;

@@ -92,7 +92,7 @@ static uint64_t token_bytes(const oos_setup *setup, const oos_attention *a, oos_
 static uint64_t state_bytes(const oos_setup *setup, const oos_attention *a)
 {
     const vllm_rules *rules = setup->rules;
-    oos_state const state = oos_state_of(a, setup->tp);
+    oos_layer_state const state = oos_layer_state_of(a, setup->tp);
     uint64_t const conv_bytes = oos_dtype_bytes(setup->mamba_conv_dtype);
     uint64_t item = oos_dtype_bytes(setup->mamba_ssm_dtype);
     bool longer = a->mixer == OOS_MIXER_GDN;
