@@ -379,16 +379,22 @@ def flags():
 
 
 def exact():
-    """Commands of recipes: plan alone, which is the first prediction, and what the installed engine changed of it."""
+    """Commands of recipes: plan alone, by all rules and by those of a release before, and what the installed engine changed of both."""
+    def told(row, key):
+        engine, answer = row["engine"], row[key]
+        if engine["verdict"] == "refused":
+            return engine["text"]
+        changes = ", ".join("%s %s (%s)" % (one["name"], one["engine"], one["plan"]) for one in answer["replaced"])
+        return answer["problem"] or changes or engine.get("sizes_problem") or ("nothing" if answer["sized"] else "nothing; pages were not built")
+
     lines = []
     for row in records("exact"):
-        told, engine = row["told"], row["engine"]
-        changes = ", ".join("%s %s (%s)" % (one["name"], one["engine"], one["plan"]) for one in told["replaced"])
-        words = engine["text"] if engine["verdict"] == "refused" else told["problem"] or changes or engine.get("sizes_problem") or "nothing"
-        words = re.sub(r"/\S*/", "", words).replace("|", "\\|")
-        lines.append(["`%s`" % row["command"].replace("|", "\\|"), row["first"]["verdict"], row["exact"]["verdict"],
-                      words if len(words) < 120 else words[:117] + "..."])
-    return table(["command (eight H100)", "plan alone", "with the engine", "the engine's words, or what it replaced (plan's)"], lines)
+        words = [re.sub(r"/\S*/", "", told(row, key)) for key in ("told", "unread_told")]
+        if words[0] == words[1]:
+            words[1] = "the same"
+        lines.append([text.replace("|", "\\|")[:150] for text in ("`%s`" % row["command"], row["first"]["verdict"], row["unread_first"]["verdict"],
+                                                                  row["exact"]["verdict"], *words)])
+    return table(["command (eight H100)", "plan", "by rules of 0.31.0", "with the engine", "its words, or what it replaced (plan's)", "of 0.31.0's"], lines)
 
 
 def support():

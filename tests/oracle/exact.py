@@ -9,6 +9,7 @@
 kept as the first prediction, and with its answer. `page` prints the table. Standard library only."""
 import json
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -45,6 +46,7 @@ Qwen3-8B --rope-scaling {"rope_type":"yarn","factor":4.0}
 Llama-3.1-8B-BNB-NF4
 """.split("\n")[1:-1]
 DEVICES = "h100x8"
+UNREAD = "0.31.0"  # the last release whose rules the older data has
 
 
 def ask(models, out):
@@ -69,6 +71,26 @@ def plan(binary, options, models, command):
     return json.loads(run.stdout) if run.stdout else {"verdict": "none", "why": run.stderr}
 
 
+def older(folder, last):
+    """The data without the rules of the releases behind `last`, as they were before anybody had read those."""
+    data = os.path.join(folder, "data")
+    shutil.copytree(os.path.join(HERE, "../../data"), data)
+    path = os.path.join(data, "engines/vllm/rules.json")
+    with open(path, encoding="utf-8") as file:
+        rules = json.load(file)
+    number = lambda version: [int(part) for part in version.split(".")]
+    known = lambda version: number(version) <= number(last)
+    for row in rules:
+        for key in ("versions", "measured"):
+            if key in row:
+                row[key] = [version for version in row[key] if known(version)]
+        if "steps" in row:
+            row["steps"] = [step for step in row["steps"] if known(step["since"])]
+    with open(path, "w", encoding="utf-8") as file:
+        json.dump([row for row in rules if row.get("steps", True)], file)
+    return data
+
+
 def figures(told):
     kept = {key: told.get(key) for key in ("verdict", "phase", "why")}
     if told.get("kv"):
@@ -86,14 +108,17 @@ def table(binary, models, answers, out):
         with open(python, "w", encoding="utf-8") as file:
             file.write('#!/bin/sh\n[ "$1" = -c ] && { echo "cuda 13.0"; exit 0; }\ncat %s/answer >"/proc/self/fd/${OOMSIGHT_ASK#*,}"\n' % folder)
         os.chmod(python, 0o755)
+        data = ["--data", older(folder, UNREAD)]
         for command, line in zip(COMMANDS, lines):
             answer = json.loads(line)
             with open(os.path.join(folder, "answer"), "w", encoding="utf-8") as file:
                 file.write(line + "\n")
             release = ["--vllm", answer["version"]]
-            exact = plan(binary, release + ["--exact", "--python", python], models, command)
+            asked = release + ["--exact", "--python", python]
+            exact, unread = plan(binary, asked, models, command), plan(binary, asked + data, models, command)
             row = {"command": command, "version": answer["version"], "first": figures(plan(binary, release, models, command)), "exact": figures(exact),
-                   "told": exact.get("exact"), "engine": {key: answer.get(key) for key in ("verdict", "stage", "text", "param_bytes", "cache", "sizes_problem",
+                   "told": exact.get("exact"), "unread_first": figures(plan(binary, release + data, models, command)), "unread_exact": figures(unread),
+                   "unread_told": unread.get("exact"), "engine": {key: answer.get(key) for key in ("verdict", "stage", "text", "param_bytes", "cache", "sizes_problem",
                                                                                           "seconds")}}
             row["engine"]["length"] = answer.get("values", {}).get("max_model_len")
             rows.write(json.dumps(row) + "\n")
