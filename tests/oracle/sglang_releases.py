@@ -64,7 +64,7 @@ class Config:
     def __getattr__(self, name):
         if name.startswith("__"):
             raise AttributeError(name)
-        if name in ("rope_scaling", "quantization_config", "sliding_window", "head_dim", "attention_chunk_size", "vision_config", "bos_token_id", "eos_token_id"):
+        if name in ("rope_scaling", "quantization_config", "sliding_window", "head_dim", "attention_chunk_size", "bos_token_id", "eos_token_id"):
             return None
         raise AttributeError(name)
 
