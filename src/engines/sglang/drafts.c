@@ -72,7 +72,7 @@ sglang_drafts oos_sglang_drafts_of(const sglang_request *r, const sglang_start *
                                                                "drafts") != DRAFTS_UNCOUNTED;
         if (!eagle || !drafts.layers)
             drafts.unread =
-                "a drafter without --speculative-draft-model-path is not modelled for this model and SGLang";
+                "drafting without --speculative-draft-model-path is not modelled for this model and SGLang";
         return drafts;
     }
     drafts.layers = start->draft->layer_count;
