@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Which release of vLLM knows which architecture: data/engines/vllm/architectures.json from the registries of many releases.
+"""Which release knows which architecture: data/engines/*/architectures.json from vLLM's registries, or the entry classes of SGLang's models.
 
     tools/dump_architectures.py OUT [--git REPOSITORY] [VERSION=FOLDER...]
 
-REPOSITORY is a clone of vLLM: its tags v0.8.0 and later are read. FOLDER is an installed `vllm` package. What OUT has of other releases
+REPOSITORY is a clone of vLLM: its tags v0.8.0 and later are read. FOLDER is an installed `vllm` or `sglang` package. What OUT has of other releases
 stays. Only names and the releases that have them are kept. A release between two that were read has what the older of them has.
 """
 import ast
@@ -13,7 +13,7 @@ import re
 import subprocess
 import sys
 
-PATH = "model_executor/models/registry.py"
+PATH, MODELS = "model_executor/models/registry.py", "srt/models"
 KEPT = ("behaviour", "model_types")  # written by hand: a new table keeps what the earlier one says
 
 
@@ -26,6 +26,21 @@ def architectures(source):
         if not table.endswith("_MODELS") or "PREVIOUSLY" in table or "OOT" in table or not isinstance(node.value, ast.Dict):
             continue
         names.update(key.value for key in node.value.keys if isinstance(key, ast.Constant) and isinstance(key.value, str))
+    return names
+
+
+def entry_classes(folder):
+    """Classes that the modules of srt/models offer (EntryClass)."""
+    names = set()
+    for place, _, files in os.walk(folder):
+        for file in files:
+            if not file.endswith(".py"):
+                continue
+            with open(os.path.join(place, file), encoding="utf-8-sig") as source:
+                tree = ast.parse(source.read())
+            for node in ast.walk(tree):
+                if isinstance(node, ast.Assign) and any(isinstance(t, ast.Name) and t.id == "EntryClass" for t in node.targets):
+                    names.update(part.id for part in ast.walk(node.value) if isinstance(part, ast.Name))
     return names
 
 
@@ -105,17 +120,18 @@ def from_table(path):
         return {}, [], {}
     with open(path, encoding="utf-8") as file:
         table = json.load(file)
-    found = {version: set() for version in table["versions"]}
-    for name, spans in table["architectures"].items():
+    found = {version: set() for version in table.get("versions", [])}
+    for name, spans in table.get("architectures", {}).items():
         for version, names in found.items():
             if any(key_of(since) <= key_of(version) and (until is None or key_of(version) <= key_of(until)) for since, until in spans):
                 names.add(name)
-    return found, table["served"], {key: table[key] for key in KEPT if key in table}
+    return found, table.get("served", []), {key: table[key] for key in KEPT if key in table}
 
 
 def main():
     out, arguments, pythons = sys.argv[1], sys.argv[2:], []
     found, served, kept = from_table(out)
+    engine = "vllm"
     while arguments:
         word = arguments.pop(0)
         if word == "--transformers":
@@ -124,8 +140,11 @@ def main():
             given = [word, *([arguments.pop(0)] if word == "--git" else [])]
             for version, release in releases(given):
                 source = release.read(PATH)
+                models = os.path.join(release.folder, MODELS)
                 if source:
                     found[version] = architectures(source)
+                elif not release.tag and os.path.isdir(models):
+                    found[version], engine = entry_classes(models), "sglang"
                 elif not release.tag:
                     sys.exit(f"dump_architectures: no {PATH} in {release.folder}")
     versions = sorted(found, key=key_of)
@@ -134,7 +153,7 @@ def main():
     served = sorted(set.intersection(*(served_by(python, went) for python in pythons))) if pythons else served
     lines = [f'{json.dumps(name)}: {json.dumps(stretches(versions, lambda v, n=name: n in found[v]))}' for name in names]
     with open(out, "w", encoding="utf-8") as file:
-        file.write('{"schema": "oomsight.engine-architectures/1", "engine": "vllm",\n')
+        file.write('{"schema": "oomsight.engine-architectures/1", "engine": "%s",\n' % engine)
         file.write(f'"versions": {json.dumps(versions)},\n"architectures": {{\n' + ",\n".join(lines) + f'\n}},\n"served": {json.dumps(served)}')
         for key, table in kept.items():
             file.write(f',\n{json.dumps(key)}: {{\n' + ",\n".join(f"{json.dumps(name)}: {json.dumps(table[name])}" for name in sorted(table)) + "\n}")

@@ -608,6 +608,8 @@ oomsight_status oos_rule_book_reaches(const oos_rule_book *book, oos_version ver
 
 /* Whether starts of this very release were set beside the rules: one between two that were is not known by them. */
 bool oos_rule_book_measured(const oos_rule_book *book, oos_version version);
+/* The release is older than all that were measured. */
+bool oos_rule_book_early(const oos_rule_book *book, oos_version version);
 /* How many releases it may be after the newest that was read: its minor releases and as many patches as the newest line had; a patch of that
  * line is no further than the next minor release. */
 unsigned oos_rule_book_beyond(const oos_rule_book *book, oos_version version);

@@ -200,6 +200,11 @@ oomsight_status oos_rules_fill(const oos_rule_book *book, oos_version version, v
     return OOMSIGHT_OK;
 }
 
+bool oos_rule_book_early(const oos_rule_book *book, oos_version version)
+{
+    return book->measured_count > 0 && version < book->measured[0];
+}
+
 bool oos_rule_book_measured(const oos_rule_book *book, oos_version version)
 {
     for (size_t i = 0; i < book->measured_count; i++)

@@ -6,6 +6,12 @@ brief --engine sglang=0.5.23 -- $models/small-llama
 brief --engine sglang=0.5.23 -- bash -c "exec sglang serve $models/small-llama --tp 2"
 brief -- docker run --gpus all lmsysorg/sglang:v0.5.23-cu129 python3 -m sglang.launch_server --model-path $models/small-llama
 lines=1
+for release in 0.4.6 0.5.5; do
+    brief --engine sglang=$release -- $models/small-llama
+    brief --engine sglang=$release -- $models/small-sliding
+    brief --engine sglang=$release -- $models/small-hybrid
+done
+brief --engine sglang=0.5.5 -- $models/small-llama --speculative-algorithm STANDALONE --speculative-draft-model-path $models/small-llama
 brief --engine nemo -- vllm serve $models/small-llama
 brief --engine sglang=0.4.1 -- $models/small-llama
 lines=4

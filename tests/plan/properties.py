@@ -339,7 +339,8 @@ def main():
                     if os.path.isfile(os.path.join(folder, name, "config.json")))
     known = json.loads(subprocess.check_output([options.binary, "gpus", "--json"]))["gpus"]
     gpus = [(g["aliases"][0], g["total_bytes"]) for g in known]
-    versions = subprocess.check_output([options.binary, "engines"], text=True).split()[1:]
+    words = subprocess.check_output([options.binary, "engines"], text=True).split()
+    versions = words[1:words.index("sglang")]  # vLLM's come first
     trial = Trial(oomsight, random.Random(options.seed), models, gpus, versions)
     trial.unified = {g["aliases"][0] for g in known if re.search("GB10|Orin|Thor|Xavier", g["name"])}  # the host's memory is theirs
     for _ in range(options.count):

@@ -546,13 +546,27 @@ static void admit(work *w, const char *unread)
         plan->phase_count--;
 }
 
+/* Another release has it: Transformers' own class would run, or the start would end. */
+static bool is_elsewhere(const work *w)
+{
+    const sglang_rules *rules = sglang_of(w->plan)->rules;
+    oos_version other;
+    oos_architecture_known const known =
+        oos_architecture_known_at(rules ? rules->facts : NULL, sglang_of(w->plan)->model->architecture,
+                                  rules ? rules->version : 0, &other);
+    return known == OOS_ARCHITECTURE_LATER || known == OOS_ARCHITECTURE_GONE;
+}
+
 static const char *unread_of(const work *w)
 {
     bool kv;
     const oos_model *model = sglang_of(w->plan)->model;
     (void)kv_is_fp8(w->sglang->request, model, &kv);
+    if (is_elsewhere(w)) return "this release of SGLang has no class for this architecture";
     if (w->sglang->request->unread) return w->sglang->request->unread;
     if (w->pool.unread) return w->pool.unread;
+    if (w->sglang->request->release_early && (w->states.layers || w->drafts.present || w->sglang->images))
+        return "recurrent states, images and draft models of this release are not modelled for SGLang";
     if (w->states.unread) return w->states.unread;
     if (w->drafts.unread) return w->drafts.unread;
     if (kv) return "this --kv-cache-dtype is not modelled for SGLang";

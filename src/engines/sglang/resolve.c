@@ -332,6 +332,7 @@ static double share_by_ranks(const sglang_setup *s)
     size_t at = s->device_mib <= 80 * 1024 ? 0 : sizeof table / sizeof *table - 1;
     while (ranks < table[at].ranks) at++;
     double const share = table[at].share;
+    oos_assert(share > 0 && share < 1);
     return s->device_mib > 96 * 1024 ? fmin(share + 48 * 1024 * (1 - share) / mib, (mib - 18 * 1024) / mib)
                                      : share;
 }
@@ -350,6 +351,7 @@ static double share_beside(const oos_model *model, double share)
                  hidden = (double)(vision->stated_hidden ? vision->stated_hidden
                                    : vision->hidden      ? vision->hidden
                                                          : TOWER_HIDDEN);
+    oos_assert(layers > 0 && hidden > 0);
     double const size = layers * hidden * hidden / ((double)TOWER_LAYERS * TOWER_HIDDEN * TOWER_HIDDEN);
     return share * (0.95 * fmax(0.8, fmin(1.05, 1 - 0.1 * (size - 1))));
 }

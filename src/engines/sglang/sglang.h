@@ -42,15 +42,15 @@ typedef struct sglang_request {
     bool prefill_only, decode_only; /* --disaggregation-mode */
     uint64_t draft_tokens;          /* --speculative-num-draft-tokens, 1 without */
     bool draft_tokens_given;
-    oos_u64 steps, branches;        /* --speculative-num-steps, --speculative-eagle-topk */
-    bool prefill_named;             /* --cuda-graph-backend-prefill, and not "disabled" */
-    bool prefill_asked;             /* --enable-piecewise-cuda-graph */
-    bool decode_idle;               /* a server of prefill, whose decode backend is not named */
-    bool prefill_blocked;           /* by a flag that one of its backends does not take */
-    bool eager;                     /* --disable-cuda-graph */
-    const char *decode_words;       /* sizes named one by one, as they stand there */
-    oos_u64 decode_asked;           /* the largest, whatever is named */
-    bool sliding_by_requests;       /* --disable-radix-cache and a number of requests */
+    oos_u64 steps, branches;  /* --speculative-num-steps, --speculative-eagle-topk */
+    bool prefill_named;       /* --cuda-graph-backend-prefill, and not "disabled" */
+    bool prefill_asked;       /* --enable-piecewise-cuda-graph */
+    bool decode_idle;         /* a server of prefill, whose decode backend is not named */
+    bool prefill_blocked;     /* by a flag that one of its backends does not take */
+    bool eager;               /* --disable-cuda-graph */
+    const char *decode_words; /* sizes named one by one, as they stand there */
+    oos_u64 decode_asked;     /* the largest, whatever is named */
+    bool sliding_by_requests; /* --disable-radix-cache and a number of requests */
     double swa_ratio;
     oos_u64 states_most;        /* --max-mamba-cache-size */
     double state_share;         /* --mamba-full-memory-ratio: of states to the cache of tokens */
@@ -62,6 +62,7 @@ typedef struct sglang_request {
     const char *images_transport; /* --mm-feature-transport */
     const char *dtype, *kv_dtype, *quantization, *load_format, *attention;
     bool release_unread; /* the release lies between two that were read */
+    bool release_early;  /* ... or before the first: states, images and draft models were not read there */
     const char *unread;  /* a mechanism that nobody has read here, as a sentence; NULL: none */
 } sglang_request;
 
