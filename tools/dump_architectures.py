@@ -30,7 +30,7 @@ def architectures(source):
 
 
 def entry_classes(folder):
-    """Classes that the modules of srt/models offer (EntryClass)."""
+    """Classes that the modules of srt/models offer (EntryClass), but for those that run another library's."""
     names = set()
     for place, _, files in os.walk(folder):
         for file in files:
@@ -41,7 +41,7 @@ def entry_classes(folder):
             for node in ast.walk(tree):
                 if isinstance(node, ast.Assign) and any(isinstance(t, ast.Name) and t.id == "EntryClass" for t in node.targets):
                     names.update(part.id for part in ast.walk(node.value) if isinstance(part, ast.Name))
-    return names
+    return {name for name in names if not name.startswith("Transformers")}
 
 
 def key_of(version):

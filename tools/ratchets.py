@@ -113,7 +113,7 @@ def engine_flags(root):
 NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
 NAMES_OF = re.compile(r"(For(CausalLM|ConditionalGeneration|\w+)|LMHeadModel|Model|ChatModel)$")
 NOT_A_MODEL = {"mamba", "mamba2", "model", "phi", "step", "steps", "bert", "transformers", "medusa", "eagle", "eagle3", "audio",
-               "embed", "embedding", "extra", "openai", "extracthiddenstates", "mlpspeculator"}
+               "embed", "embedding", "extra", "point", "points", "torch", "openai", "extracthiddenstates", "mlpspeculator"}
 KNOWS_MODELS = ("src/model/", "src/facts/")
 
 
