@@ -11,6 +11,7 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
@@ -186,8 +187,8 @@ static void child_run(const asking *a, int request, int answer, int log)
     dup2(nowhere, STDIN_FILENO);
     dup2(nowhere, STDOUT_FILENO);
     dup2(log, STDERR_FILENO);
-    fcntl(request, F_SETFD, 0);
-    fcntl(answer, F_SETFD, 0);
+    ioctl(request, FIONCLEX); /* fcntl() is fcntl64 here, which older systems do not have */
+    ioctl(answer, FIONCLEX);
     execv(self, (char *const *)words);
     _exit(127);
 }
