@@ -63,9 +63,19 @@ static bool is_replaced(const edit *e, const char *flag)
     return false;
 }
 
+/* The words that no flag of the release takes go together, also when another refusal came first: then what is left out has blanks
+ * in it ("--new --newer 3"), which the name of a flag has not. */
+static bool unrecognized_go(const edit *e)
+{
+    bool go = e->serve->refusal.unrecognized;
+    for (size_t i = 0; i < e->without_count && !go; i++)
+        go = strncmp(e->without[i], "--", 2) == 0 && strchr(e->without[i], ' ');
+    return go;
+}
+
 static bool is_gone(const edit *e, const oos_given_flag *given)
 {
-    if (e->serve->refusal.unrecognized && (given->effect == OOS_FLAG_UNKNOWN || given->absent)) return true;
+    if ((given->effect == OOS_FLAG_UNKNOWN || given->absent) && unrecognized_go(e)) return true;
     return is_replaced(e, given->name);
 }
 

@@ -186,12 +186,17 @@ static double offloaded(const oos_plan *plan, double asked)
     return asked * (double)(plan->serving.tp * plan->serving.pp);
 }
 
+bool oos_doubts_host(const oos_plan *plan)
+{
+    return !host_enough(plan, offloaded(plan, plan->doubtful.offload_gib));
+}
+
 static void by_host_memory(list *l, oos_plan *plan)
 {
     const char *flag = plan->doubtful.offload_flag;
     double const gib = offloaded(plan, plan->doubtful.offload_gib),
                  host = (double)plan->device.host_bytes / 0x1p30;
-    if (host_enough(plan, gib)) return;
+    if (!oos_doubts_host(plan)) return;
     plan->host_short = host > 0 && 1.9 * gib > host;
     add(l, host > 0 ? oos_arena_format(l->arena,
                                        "%s takes %.0f to %.0f GiB of host memory, as pinned tensors are "
@@ -273,7 +278,7 @@ static bool doubted(const oos_plan *plan, const oos_fix *fix)
     bool const drafts = doubtful->drafter_unknown && !(fix->without && strstr(fix->without, "--spec"));
     bool const lasting = fix->release ? fix->unmeasured || plan->lasting_doubts > plan->release_doubts
                                       : plan->lasting_doubts > 0;
-    return lasting || drafts ||
+    return lasting || drafts || fix->host_open ||
            oos_plan_too_full(plan, changed(fix, doubtful->share_flag, doubtful->share)) ||
            !host_enough(plan, offloaded(plan, changed(fix, doubtful->offload_flag, doubtful->offload_gib)));
 }

@@ -214,6 +214,7 @@ bool oos_release_find(oos_search *s)
     oos_fix *fix = &s->fixes[s->count - 1];
     fix->release = oos_arena_copy(s->arena, oos_view_of(word));
     fix->unmeasured = s->table->unmeasured && !oos_rule_book_measured(s->facts->rules, version);
+    fix->host_open = t.host_open;
     fix->name = "least_change";
     fix->certain_length = fix->likely_length = t.length;
     return fix->release;

@@ -119,6 +119,7 @@ typedef struct oos_fix {
     oos_rung rung;       /* of what it gives up, the dearest */
     const char *release; /* of the engine that the command starts with; NULL: the one that was planned */
     bool unmeasured;     /* ... and no start of that one was measured */
+    bool host_open;      /* ... and whether the host has room for what that one offloads is open */
     const char *name;    /* "least_change", ...; NULL: no answer */
     const char *model;   /* a checkpoint in the place of the command's; NULL: that one */
     uint64_t likely_length, certain_length; /* of an answer: the longest requests with these flags; 0: none */
@@ -438,6 +439,9 @@ typedef struct oos_doubt_facts {
 oomsight_status oos_doubts_find(oos_arena *arena, const oos_doubt_facts *facts, oos_plan *plan,
                                 oomsight_error *reterr);
 
+/* Whether the host's memory is unknown, or may be too little for the weights that the plan leaves there. */
+bool oos_doubts_host(const oos_plan *plan);
+
 /* Memory that the host shares: the share of it at which about a tenth stays free, and whether this plan goes beyond. Doubts and answers
  * read the same figure. */
 double oos_plan_safe_share(const oos_plan *plan);
@@ -546,6 +550,7 @@ typedef struct oos_trial {
     bool reached; /* the phase that decides the user's command is there; what it is then: */
     bool phase_ok, phase_tight;
     uint64_t need_bytes, limit_bytes;
+    bool host_open; /* of a release: see oos_fix */
 } oos_trial;
 
 /* What made the engine take the command before the search began; part of every fix. */

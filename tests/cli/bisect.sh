@@ -22,6 +22,8 @@ python3 -c 'import json, sys; d = json.load(open(sys.argv[1])); print(d["moved"]
 echo "-- a flag that the older release does not know; tokens alone; nothing"
 try --good 0.32.0 --bad 0.9.2 --gpu 4090 -- vllm serve ../fixtures/models/small-llama --kv-cache-memory-bytes 8G; shape | sed -n 1,2p; echo "exit $code"
 try --good 0.9.0 --bad 0.9.2 --moved 1 --gpu 4090 -- vllm serve ../fixtures/models/small-llama; shape | sed -n 1p; echo "exit $code"
+try --good 0.17.0 --bad 0.32.0 --moved 0.1 --gpu 4090 -- vllm serve ../fixtures/models/small-llama # fewer in between, more at the end
+shape | sed -n 1p
 try --good 0.32.0 --bad 0.31.0 --moved 50 --gpu 4090 -- vllm serve ../fixtures/models/small-llama; shape | sed -n 1,2p; echo "exit $code"
 echo "-- another engine has releases of its own"
 try --good 0.5.18 --bad 0.5.23 --gpu 4090 -- sglang serve ../fixtures/models/small-llama; shape | sed -n 1p; echo "exit $code"

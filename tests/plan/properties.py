@@ -68,7 +68,7 @@ UTILIZATION = "--gpu-memory-utilization"
 INERT_VALUES = {
     "--gpu-memory-utilization": [.06, .2, .4, .6, .8, .9, .95, .97], "--max-model-len": [300, 1024, 8192, 40960, 131072],
     "--max-num-seqs": [1, 3, 16, 128, 500, 2000], "--max-num-batched-tokens": [512, 1024, 4096, 16384, 65536],
-    "--kv-cache-dtype": ["fp8", "fp8_e5m2"], "--enforce-eager": [None],
+    "--kv-cache-dtype": ["fp8", "fp8_e5m2"], "--enforce-eager": [None], "--cpu-offload-gb": [1, 8, 40],
 }
 
 

@@ -34,6 +34,7 @@ bool oos_vllm_starts_with(oos_search *s, oos_version version, oos_trial *ret_tri
     t.phase = plan.answer.phase;
     t.kv_tokens = plan.kv.tokens;
     t.length = old->max_model_len;
+    t.host_open = oos_doubts_host(&plan);
     *ret_trial = t;
     return true;
 }
