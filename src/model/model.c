@@ -346,18 +346,20 @@ static void vision_fields(oos_arch *a)
 /* What follows from the layers. */
 static void summarise(oos_model *m)
 {
-    bool attends = false, recurs = false;
+    bool attends = false, recurs = false, encodes = m->attention_count > 0;
     for (size_t i = 0; i < m->attention_count; i++) {
         const oos_attention *t = &m->attentions[i];
         bool const state = t->mixer >= OOS_MIXER_MAMBA1;
         recurs |= state;
         attends |= !state && t->mixer != OOS_MIXER_NONE;
+        encodes &= t->mixer == OOS_MIXER_ENCODER;
         m->mla |= t->mixer == OOS_MIXER_MLA;
         m->sparse |= t->indexer_dim > 0;
         m->encoder_decoder |= t->mixer == OOS_MIXER_CROSS && !m->vision.present;
     }
     m->hybrid = attends && recurs;
     m->attention_free = recurs && !attends;
+    m->encoder_only = encodes;
 }
 
 /* A wrapper that is not known around a decoder that is: that decoder, and a tower by the common fields. NULL: neither. */

@@ -34,6 +34,7 @@ typedef enum oos_mixer {
     OOS_MIXER_SLIDING, /* window */
     OOS_MIXER_CHUNKED, /* Llama 4 local attention: window = chunk */
     OOS_MIXER_MLA,     /* latent attention; `indexer_dim` set: sparse (DeepSeek V3.2, GLM-5) */
+    OOS_MIXER_ENCODER, /* to both sides within a request: nothing is cached (BERT) */
     OOS_MIXER_CROSS,   /* over encoder states (Mllama, Whisper) */
     OOS_MIXER_MAMBA1,
     OOS_MIXER_MAMBA2,
@@ -220,7 +221,8 @@ typedef struct oos_model {
     bool tied;                     /* lm_head shares the embedding */
     bool tied_by_wrapper;          /* ... only by the default of the wrapper's class */
     bool lora_embeddings;          /* LoRA slots also for embedding and head */
-    bool attention_free, hybrid, mla, sparse, pooling, encoder_decoder, multimodal, bidirectional_images;
+    bool attention_free, encoder_only, hybrid, mla, sparse, pooling, encoder_decoder, multimodal,
+        bidirectional_images;
     bool pooling_modules; /* in modules.json of Sentence Transformers: vLLM serves it as a pooling model */
     oos_moe moe;
     oos_vision vision;

@@ -21,7 +21,9 @@ uint64_t oos_trial_step(const oos_search *s, const char *id)
 const char *oos_trial_cost(const oos_search *s, const char *id)
 {
     const oos_lever_record *lever = oos_ladder_find(s->facts->ladder, id);
-    return lever ? lever->cost.en : NULL;
+    bool const cheap =
+        s->plan->model->encoder_only && strcmp(id, "utilization_down") == 0; /* there is no cache */
+    return cheap ? "a smaller share of the GPU, which no KV cache needs" : lever ? lever->cost.en : NULL;
 }
 
 /* ---- words ----------------------------------------------------------------------------------------------------------- */

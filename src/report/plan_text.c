@@ -181,13 +181,17 @@ static void put_cache(const oos_style *style, const oos_plan *plan)
 
 static void put_figures(const oos_style *style, const oos_plan *plan)
 {
-    if (plan->kv.tokens == 0 || plan->answer.verdict == OOMSIGHT_VERDICT_FAILS ||
+    bool const cached = !plan->model->encoder_only;
+    if ((plan->kv.tokens == 0 && cached) || plan->answer.verdict == OOMSIGHT_VERDICT_FAILS ||
         plan->answer.verdict == OOMSIGHT_VERDICT_REFUSED)
         return;
     oos_text_put(style->text, "\n");
     if (plan->sizes.weights.loaded_bytes)
         put_figure(style, "Weights", "%.2f GiB per GPU", oos_gib(plan->sizes.weights.loaded_bytes));
-    put_cache(style, plan);
+    if (cached)
+        put_cache(style, plan);
+    else
+        put_figure(style, "KV cache", "none: requests are encoded whole");
     const oos_moment *peak = plan->phase_count ? &plan->phases[plan->phase_count - 1] : NULL;
     if (peak && peak->phase > OOS_PHASE_KV_SIZING && peak->limit_bytes)
         put_figure(style, "Peak memory", "%.2f GiB (%.2f to %.2f) of %.2f GiB", oos_gib(peak->peak_bytes),
@@ -429,7 +433,7 @@ static void put_fixes(const oos_style *style, const oos_plan *plan, size_t most)
         } else {
             put_command(style, fix);
         }
-        snprintf(line, sizeof line, "%s KV tokens. ", tokens);
+        snprintf(line, sizeof line, plan->model->encoder_only ? "" : "%s KV tokens. ", tokens);
         put_cost(style, 8, line, fix);
     }
 }

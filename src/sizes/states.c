@@ -29,6 +29,7 @@ oos_layer_state oos_layer_state_of(const oos_attention *a, uint64_t tp)
     case OOS_MIXER_SLIDING:
     case OOS_MIXER_CHUNKED:
     case OOS_MIXER_MLA:
+    case OOS_MIXER_ENCODER:
     case OOS_MIXER_CROSS: return (oos_layer_state){0};
     }
     return state;

@@ -28,6 +28,7 @@ bool oos_sglang_layer_bytes(const sglang_start *setup, const oos_attention *a, u
         return true;
     case OOS_MIXER_NONE: *ret_bytes = 0; return true;
     case OOS_MIXER_CHUNKED:
+    case OOS_MIXER_ENCODER:
     case OOS_MIXER_CROSS: break;
     }
     return false;

@@ -130,7 +130,7 @@ static bool sorts(const oos_setup *setup)
  * request a count and two bits per token of the vocabulary, and tables of fixed size: 4 x 1024 int32 and 5 smaller. */
 static uint64_t v2_buffers(const oos_setup *setup, uint64_t tokens)
 {
-    uint64_t const vocab = setup->model->vocab;
+    uint64_t const vocab = setup->model->encoder_only ? 0 : setup->model->vocab; /* nothing is sampled */
     uint64_t const bits = oos_mul(oos_cdiv(vocab, 32), 4);
     uint64_t const request = oos_add(oos_add(oos_mul(vocab, 4), oos_mul(bits, 2)), 18 * OOS_KIB);
     /* input_ids int32, positions int64, is_padding bool */
@@ -171,7 +171,8 @@ static bool pools(const oos_setup *setup)
     const oos_given_flag *convert = oos_serve_given(setup->serve, "--convert");
     const char *to = convert && convert->value ? convert->value : "";
     const char *runner = setup->serve->runner ? setup->serve->runner : "";
-    if (setup->model->pooling || strcmp(runner, "generate") == 0) return setup->model->pooling;
+    bool const only = setup->model->pooling || setup->model->encoder_only;
+    if (only || strcmp(runner, "generate") == 0) return only;
     return setup->model->pooling_modules || strcmp(runner, "pooling") == 0 || strcmp(to, "embed") == 0 ||
            strcmp(to, "classify") == 0;
 }
@@ -271,7 +272,7 @@ static oos_forward step_of(const oos_setup *setup, const oos_backend_choice *bac
                         .dp = setup->dp,
                         .ep = setup->ep,
                         .first = stage == 0,
-                        .last = stage + 1 == setup->pp,
+                        .last = stage + 1 == setup->pp && !setup->model->encoder_only,
                         .tokens = tokens,
                         .requests = requests,
                         .slots = setup->max_num_seqs,

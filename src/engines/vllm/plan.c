@@ -79,6 +79,8 @@ static const char *not_known(oos_arena *arena, const oos_plan *plan)
                                 "fields most configs share.",
                                 model->architecture, (double)weights->loaded_low / 0x1p30,
                                 (double)weights->loaded_high / 0x1p30);
+    if (model->encoder_only && !vllm_setup(plan)->rules->encoders_unprofiled)
+        return "This release starts a model without a KV cache in a way that is not known here.";
     if (model->quant_unknown && weights->source == OOS_SOURCE_ESTIMATED)
         return oos_arena_format(arena,
                                 "Quantisation %s is not known here and there are no weight files to read: "
@@ -95,9 +97,10 @@ static void admit(oos_arena *arena, oos_plan *plan)
 {
     bool const by_cache =
         plan->answer.verdict == OOMSIGHT_VERDICT_FITS || plan->answer.phase >= OOS_PHASE_KV_SIZING;
+    const oos_model *model = vllm_setup(plan)->model;
     const char *reason = not_known(arena, plan);
-    if (!reason ||
-        !(plan->answer.verdict == OOMSIGHT_VERDICT_TIGHT || (vllm_setup(plan)->model->common && by_cache)))
+    if (!reason || !(plan->answer.verdict == OOMSIGHT_VERDICT_TIGHT ||
+                     ((model->common || model->encoder_only) && by_cache)))
         return;
     plan->answer.verdict = OOMSIGHT_VERDICT_UNKNOWN;
     plan->answer.phase = OOS_PHASE_COUNT;
@@ -171,8 +174,11 @@ static uint64_t attention_groups(const oos_kv_shape *shape)
 /* From the profile run on: what depends on the variables of the environment that a fork closes. */
 static oomsight_status plan_from_profile(oos_arena *arena, oos_plan *plan, oomsight_error *reterr)
 {
-    OOS_TRY(oos_phases_profile(arena, plan, reterr));
-    OOS_TRY(oos_phases_kv(arena, plan, reterr));
+    if (!plan->model
+             ->encoder_only) { /* where nothing is cached nothing is profiled (EngineCore._initialize_kv_caches) */
+        OOS_TRY(oos_phases_profile(arena, plan, reterr));
+        OOS_TRY(oos_phases_kv(arena, plan, reterr));
+    }
     /* refused at the best guess but perhaps not: what comes after may be certain */
     if (!plan->kv.refused || plan->phases[plan->phase_count - 1].tight) {
         oos_outside_serving(vllm_setup(plan), &vllm_of(plan)->backend, plan->kv.tokens,

@@ -32,8 +32,8 @@ static const oos_quantity cached[] = {
     OF(value_dim_state), OF(state_head_dim), OF(state_size),   OF(groups),         {NULL, 0},
 };
 /* As oos_mixer counts them. */
-static const char *const mixers[] = {"none",   "full", "sliding", "chunked", "mla",  "cross", "mamba1",
-                                     "mamba2", "gdn",  "kda",     "linear",  "conv", NULL};
+static const char *const mixers[] = {"none",   "full",   "sliding", "chunked", "mla",    "encoder", "cross",
+                                     "mamba1", "mamba2", "gdn",     "kda",     "linear", "conv",    NULL};
 
 static const char *const record_keys[] = {
     "source",    "build",           "rope",       "code",    "by_type", "tower",        "prefix",

@@ -103,6 +103,7 @@ uint64_t oos_forward_mixer(const oos_forward *step, const oos_attention *attenti
     case OOS_MIXER_FULL:
     case OOS_MIXER_SLIDING:
     case OOS_MIXER_CHUNKED:
+    case OOS_MIXER_ENCODER:
     case OOS_MIXER_CROSS:
         bytes = oos_mul(plain_columns(step, attention, stream), oos_forward_column(step));
         break;

@@ -54,6 +54,7 @@ static const char *state_backend(oos_mixer mixer)
     case OOS_MIXER_SLIDING:
     case OOS_MIXER_CHUNKED:
     case OOS_MIXER_MLA:
+    case OOS_MIXER_ENCODER:
     case OOS_MIXER_CROSS: break;
     }
     return NULL;

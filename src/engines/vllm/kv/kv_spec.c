@@ -247,6 +247,7 @@ static oos_kv_kind attention_kind(const oos_setup *setup, const oos_attention *a
     case OOS_MIXER_CROSS: return OOS_KV_KIND_CROSS;
     case OOS_MIXER_NONE:
     case OOS_MIXER_FULL:
+    case OOS_MIXER_ENCODER:
     case OOS_MIXER_MAMBA1:
     case OOS_MIXER_MAMBA2:
     case OOS_MIXER_GDN:
@@ -320,7 +321,8 @@ static oomsight_status add_attention(const oos_setup *setup, const oos_attention
                                      uint64_t tp, uint64_t stage, uint64_t count, oos_kv_layers *layers,
                                      oomsight_error *reterr)
 {
-    if (count == 0 || a->mixer == OOS_MIXER_NONE || a->shares_kv) return OOMSIGHT_OK;
+    if (count == 0 || a->mixer == OOS_MIXER_NONE || a->mixer == OOS_MIXER_ENCODER || a->shares_kv)
+        return OOMSIGHT_OK;
     if (is_state(a->mixer)) {
         oos_kv_spec const spec = state_spec(setup, a, b);
         return spec.page_bytes ? oos_kv_layers_add(layers, &spec, stage, count, reterr) : OOMSIGHT_OK;

@@ -6,7 +6,8 @@
  * the cache's bytes were given. */
 static bool sized_by_budget(const oos_setup *setup)
 {
-    return !setup->kv_cache_memory_bytes.known && !setup->blocks_override.known;
+    return !setup->kv_cache_memory_bytes.known && !setup->blocks_override.known &&
+           !setup->model->encoder_only;
 }
 
 static oos_amount settled(const oos_plan *plan, oos_amount amount)
@@ -65,6 +66,18 @@ static oomsight_status kv_alloc(oos_arena *arena, oos_plan *plan, const oos_ledg
     moment->tried_bytes = vllm_setup(plan)->rules->kv_in_one_tensor
                               ? whole
                               : oos_mul(plan->kv.blocks, vllm_of(plan)->kv_shape.page_bytes);
+    return oos_moment_close(moment, limit(plan), reterr);
+}
+
+/* What has not been profiled runs for the first time before capture, at the largest step (Worker.compile_or_warm_up_model). */
+static oomsight_status first_step(oos_arena *arena, oos_plan *plan, const oos_ledger *rows,
+                                  oomsight_error *reterr)
+{
+    if (!plan->model->encoder_only) return OOMSIGHT_OK;
+    const oos_activation *activation = &vllm_of(plan)->activation;
+    oos_moment *moment = oos_moment_open_as(arena, plan, OOS_PHASE_COMPILE, rows);
+    oos_moment_hold(moment, activation->compile_bytes ? OOS_OWNER_COMPILING : OOS_OWNER_ACTIVATIONS,
+                    activation->compile_bytes ? activation->peak : activation->forward);
     return oos_moment_close(moment, limit(plan), reterr);
 }
 
@@ -135,7 +148,10 @@ oomsight_status oos_phases_after_kv(oos_arena *arena, oos_plan *plan, oomsight_e
 {
     const oos_ledger *rows;
     OOS_TRY(kv_alloc(arena, plan, &rows, reterr));
-    OOS_TRY(capture(arena, plan, rows, reterr));
-    OOS_TRY(sampler_warmup(arena, plan, rows, reterr));
-    return serving(arena, plan, rows, reterr);
+    oos_ledger const held = *rows;
+    if (plan->model->encoder_only) plan->phase_count--; /* there is no cache to allocate */
+    OOS_TRY(first_step(arena, plan, &held, reterr));
+    OOS_TRY(capture(arena, plan, &held, reterr));
+    OOS_TRY(sampler_warmup(arena, plan, &held, reterr));
+    return serving(arena, plan, &held, reterr);
 }
