@@ -221,12 +221,26 @@ static void answer_read(asking *a, int fd)
     free(text);
 }
 
+/* Whether that Python has the engine at all, and a PyTorch that it can start with. */
+static void python_look(asking *a)
+{
+    dryrun_engine engine = {.name = a->question->engine};
+    snprintf(engine.interpreter, sizeof engine.interpreter, "%s", a->python);
+    dryrun_engine_ask(&engine);
+    if (!engine.version[0])
+        problem_set(a, "%s has no %s; name the Python that has it with --python", a->python,
+                    a->question->title);
+    else if (!engine.cuda_major)
+        problem_set(a, "%s has no PyTorch with CUDA", a->python);
+}
+
 /* What it said last, where it ended without an answer. */
 static void problem_tell(asking *a, int log)
 {
     char text[4096], *line = text;
     off_t const size = lseek(log, 0, SEEK_END);
     ssize_t const got = pread(log, text, sizeof text - 1, size > 4095 ? size - 4095 : 0);
+    if (!a->answer && !a->problem) python_look(a);
     if (a->answer || a->problem) return;
     text[got > 0 ? got : 0] = '\0';
     for (size_t len = strlen(text); len && strchr("\r\n ", text[len - 1]); len--) text[len - 1] = '\0';

@@ -4,12 +4,13 @@ export TMPDIR="$work/tmp" HOME="$work"
 answer='{"schema":"oomsight.exact/1","engine":"vllm","version":"0.32.0"'
 cat >"$work/python3" <<'END'
 #!/bin/sh
-[ "$1" = -c ] && { echo "cuda 13.0"; echo "torch 2.13.0"; echo "engine 0.32.0"; exit 0; }
+[ "$1" = -c ] && { cat "$WORK/has"; exit 0; }
 read -r request <"/proc/self/fd/${OOMSIGHT_ASK%,*}"
 printf '%s' "$request" >"$WORK/request"
 printf '%s' "$HOME" >"$WORK/home"; touch "$HOME/kept"
 . "$WORK/case" >"/proc/self/fd/${OOMSIGHT_ASK#*,}"
 END
+printf 'cuda 13.0\ntorch 2.13.0\nengine 0.32.0\n' >"$work/has"
 chmod +x "$work/python3"; export WORK=$work
 ask() {
     echo "== $1"; printf '%s\n' "$2" >"$work/case"; shift 2
@@ -34,6 +35,10 @@ ask "a class alone" "exit 3" -- 'LLM(model="../fixtures/models/small-llama")'
 echo "== what it was asked"; ask request "echo '$answer,\"verdict\":\"taken\",\"values\":{}}'" -- VLLM_USE_V1=1 python3 -m vllm.entrypoints.openai.api_server --port 8000 --model ../fixtures/models/small-llama -tp 2 >/dev/null
 cat "$work/request"; echo
 "$OOMSIGHT" plan --exact --python "$work/python3" --gpu h100 --offline --json $serve | sed -n '/"exact"/,/^  }/p'
+unused() { printf "$2" >"$work/has"; ask "$1" "exit 3" $serve | tr -s '\n ' ' ' | sed 's/WILL.*The/The/; s/Weights.*//'; echo; }
+unused "a Python without vLLM" 'torch 2.13.0\n'
+unused "a PyTorch without CUDA" 'cuda\ntorch 2.13.0\nengine 0.32.0\n'
+unused "CUDA without vLLM" 'cuda 13.0\ntorch 2.13.0\n'
 echo "== no Python"; "$OOMSIGHT" plan --exact --python "$work/none" --gpu h100 --offline $serve | sed "s#$work#WORK#g" | sed -n 4p
 "$OOMSIGHT" plan --exact --gpu all $serve; echo "exit $?"
 "$OOMSIGHT" plan --python python3 --gpu h100 $serve; echo "exit $?"
