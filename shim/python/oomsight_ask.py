@@ -1,8 +1,8 @@
 """What an installed engine says of commands: `oomsight plan --exact`, and `check` and `matrix` with it, start `oomsight_ask_ENGINE.py` once, on a
 simulated device, and hand it commands.
 
-A line of JSON each way, over the two descriptors that OOMSIGHT_ASK names: {"id": 1, "argv": ["MODEL", "--flag", ...], "env": {...}} in, an answer
-with that id out (docs/reference/formats/exact.md). The engine is imported once; every command is judged in a process of its own, forked from
+A line of JSON each way, over the two descriptors that OOMSIGHT_ASK names: {"id": 1, "argv": ["MODEL", "--flag", ...], "env": {...}, "count": 2,
+"seconds": 60} in, an answer with that id out (docs/reference/formats/exact.md). The engine is imported once; every command is judged in a process of its own, forked from
 this one, so that none leaves anything behind for the next, however it ends. What concerns this machine - an id that is not on it, a package that
 is missing, no memory - is "unknown" and never "refused"."""
 import contextlib
@@ -95,7 +95,7 @@ def judge(engine, request, out):
         os.dup2(null, fd)
     os.environ.update({str(key): str(value) for key, value in (request.get("env") or {}).items() if engine.is_asked(str(key))})
     begun = time.monotonic()
-    answer = engine.answer_to([str(part) for part in request["argv"]])
+    answer = engine.answer_to([str(part) for part in request["argv"]], int(request.get("count") or 0))
     answer["seconds"] = round(time.monotonic() - begun, 3)
     answer["imported"] = [name for name, module in list(sys.modules.items()) if name not in known and getattr(module, "__spec__", None)]
     with os.fdopen(out, "wb") as file:
@@ -170,7 +170,7 @@ def requests(file):
 
 
 def main(engine):
-    """`engine`: NAME, begin() -> its release, is_asked(variable), answer_to(argv)."""
+    """`engine`: NAME, begin() -> its release, is_asked(variable), answer_to(argv, devices)."""
     source, sink = (int(part) for part in os.environ.pop("OOMSIGHT_ASK").split(","))
     begun = time.monotonic()
     with os.fdopen(source, encoding="utf-8") as commands, os.fdopen(sink, "w", encoding="utf-8") as answers:

@@ -207,10 +207,23 @@ def sizes(config):
 
 # ---- the answer ----
 
-def answer_to(argv):
+def devices(count):
+    """The process may simulate more of them than the command has."""
+    import torch
+    from vllm import platforms
+    torch.cuda.device_count = lambda: count
+    type(platforms.current_platform).device_count = classmethod(lambda cls: count)
+    for module in list(sys.modules.values()):
+        if getattr(module, "cuda_device_count_stateless", None):
+            module.cuda_device_count_stateless = lambda: count
+
+
+def answer_to(argv, count):
     from vllm.engine.arg_utils import AsyncEngineArgs
     from vllm.usage.usage_lib import UsageContext
     parser, command = PARSER
+    if count:
+        devices(count)
     said, stage, answer = io.StringIO(), "parser", {"verdict": "unknown"}
     try:
         with contextlib.redirect_stderr(said), contextlib.redirect_stdout(io.StringIO()):

@@ -23,7 +23,7 @@ def is_asked(name):
     return name.startswith("SMALL_")
 
 
-def answer_to(argv):
+def answer_to(argv, count):
     kind = argv[0]
     TOLD.append(kind)
     if kind == "dies":
@@ -52,7 +52,7 @@ def answer_to(argv):
         return {"verdict": "taken", "values": {"had": "colorsys" in sys.modules}}
     elif kind == "not a number":
         return {"verdict": "taken", "values": {"x": float("nan")}}
-    return {"verdict": "refused" if kind == "refused" else "taken", "values": {"told": len(TOLD), "env": os.environ.get("SMALL_ONE"), "other": os.environ.get("LD_ONE")}}
+    return {"verdict": "refused" if kind == "refused" else "taken", "values": {"told": len(TOLD), "count": count, "env": os.environ.get("SMALL_ONE"), "other": os.environ.get("LD_ONE")}}
 
 
 def ask(lines, **environment):
@@ -72,7 +72,7 @@ def ask(lines, **environment):
 
 
 def main():
-    one = lambda number, kind, **more: dict({"id": number, "argv": [kind], "env": {"SMALL_ONE": kind, "LD_ONE": "1"}}, **more)
+    one = lambda number, kind, **more: dict({"id": number, "argv": [kind], "env": {"SMALL_ONE": kind, "LD_ONE": "1"}, "count": 2}, **more)
     kinds = ["taken", "dies", "exits", "raises", "hangs", "leaves a process", "writes garbage", "says too much", "not a number", "refused", "has", "imports", "has", "taken"]
     begun = time.monotonic()
     told = ask([one(at, kind, seconds=1 if kind == "hangs" else 20) for at, kind in enumerate(kinds)])
@@ -84,7 +84,7 @@ def main():
         lost = kind in ("dies", "exits", "raises", "hangs", "writes garbage", "says too much", "not a number")
         assert row["verdict"] == ("unknown" if lost else "refused" if kind == "refused" else "taken"), (kind, row)
         assert "imported" not in row
-    assert told[0]["values"] == told[-1]["values"] == {"told": 1, "env": "taken", "other": None}  # nothing is left of the others
+    assert told[0]["values"] == told[-1]["values"] == {"told": 1, "count": 2, "env": "taken", "other": None}  # nothing is left of the others
     assert [row["values"]["had"] for kind, row in rows if kind == "has"] == [False, True]
     assert told[1]["text"] == "it ended with 11 before it answered" and told[4]["text"] == "it took more than 1 seconds"
 
