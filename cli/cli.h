@@ -135,9 +135,10 @@ void command_missing(const cli_options *given); /* says what it takes besides op
 /* Where `oomsight run` keeps what `oomsight top` looks at: one file for each, called so and with the pid of the launcher. */
 #define RUN_SEGMENT_PREFIX "oomsight-run-"
 
-/* plan_exact.c: ask the installed engine. What it answered, or the problem, is to be given to free(). */
-void plan_exact_ask(const cli_options *given, const oomsight_data *data, const oomsight_question *question,
-                    oomsight_exact *ret_exact);
+/* plan_exact.c: who asks the installed engine. Nothing is started before the first question. False: no memory. */
+typedef struct plan_asker plan_asker;
+bool plan_asker_open(const cli_options *given, const oomsight_data *data, oomsight_asker *ret_asker);
+void plan_asker_close(const oomsight_asker *asker); /* one that was never opened is fine */
 
 /* cli/launch.c */
 const char *segment_folder(void); /* where shared segments are kept */

@@ -1,6 +1,8 @@
 /* oomsight check: the engine commands in deployment files, each planned against a declared GPU. */
 #include "cli.h"
 
+#include <stdio.h>
+
 static int answer(const cli_options *given, const oomsight_check *check)
 {
     oomsight_error error = {0};
@@ -16,6 +18,12 @@ static int answer(const cli_options *given, const oomsight_check *check)
 
 int cmd_check(cli_options *given)
 {
+#if OOMSIGHT_PROCESSES
+    if (given->python && !given->exact) {
+        fputs("oomsight check: --python is for --exact\n", stderr);
+        return EXIT_USAGE;
+    }
+#endif
     oomsight_error error = {0};
     oomsight_data *data = NULL;
     oomsight_check *check = NULL;
@@ -32,8 +40,16 @@ int cmd_check(cli_options *given)
     params.compute_capability = given->gpu_cc;
     params.engine_version = LAST(given, release);
     params.models_dir = given->models;
-    oomsight_status const status = oomsight_check_create(&params, &check, &error);
+    oomsight_asker asker = {0};
+#if OOMSIGHT_PROCESSES
+    if (given->exact && !plan_asker_open(given, data, &asker)) fputs("oomsight check: no memory\n", stderr);
+#endif
+    oomsight_status const status =
+        oomsight_check_create_asked(&params, asker.ask ? &asker : NULL, &check, &error);
     int const code = status == OOMSIGHT_OK ? answer(given, check) : fail_with(&error);
+#if OOMSIGHT_PROCESSES
+    plan_asker_close(&asker);
+#endif
     oomsight_check_free(check);
     oomsight_data_close(data);
     return code;

@@ -89,6 +89,9 @@ typedef struct dryrun_engine {
 int dryrun_engine_find(const dryrun_options *options, const oomsight_data *data, const char *scratch,
                        dryrun_engine *ret_engine);
 
+/* Which releases its interpreter has: of the engine, of PyTorch, of CUDA. */
+void dryrun_engine_ask(dryrun_engine *engine);
+
 /* The Python that a word of PATH, or a path, is or names in its first line; false: it is none. */
 bool dryrun_interpreter(const char *word, char *ret_path, size_t capacity);
 

@@ -201,9 +201,14 @@ int cmd_matrix(cli_options *given)
     params.engine_count = given->engine_count;
     params.lines = given->points != NULL || given->render.format == OOMSIGHT_FORMAT_JSON;
     cache_settle(given, &params);
+    oomsight_asker asker = {0};
+    if (given->exact && plan_asker_open(given, data, &asker)) params.asker = &asker;
     oomsight_status const status = oomsight_matrix_open(&params, &matrix, &error);
-    int const code = status == OOMSIGHT_OK ? run_all(given, matrix) : fail_with(&error);
+    bool const mixed = status == OOMSIGHT_OK && given->exact && oomsight_matrix_is_dryrun(matrix);
+    if (mixed) fputs("oomsight matrix: --exact is for plans: a dry run is the engine's own answer\n", stderr);
+    int const code = mixed ? EXIT_USAGE : status == OOMSIGHT_OK ? run_all(given, matrix) : fail_with(&error);
     oomsight_matrix_close(matrix);
+    plan_asker_close(&asker);
     oomsight_data_close(data);
     return code;
 }

@@ -187,23 +187,15 @@ static void machine_close(oomsight_machine *machine)
 static oomsight_status plan_create(const plan_options *options, oomsight_plan **ret_plan,
                                    oomsight_error *reterr)
 {
-    oomsight_status status = oomsight_plan_create(&options->params, ret_plan, reterr);
 #if OOMSIGHT_PROCESSES
-    oomsight_question question;
-    oomsight_exact exact = {0};
-    oomsight_plan *with = NULL;
-    if (status != OOMSIGHT_OK || !options->given->exact) return status;
-    if (oomsight_plan_question(*ret_plan, &question, reterr) == OOMSIGHT_OK)
-        plan_exact_ask(options->given, options->params.data, &question, &exact);
-    else
-        exact.problem = strdup(reterr->text);
-    status = oomsight_plan_create_exact(&options->params, &exact, &with, reterr);
-    free((char *)exact.answer);
-    free((char *)exact.problem);
-    oomsight_plan_free(*ret_plan);
-    *ret_plan = with;
+    oomsight_asker asker = {0};
+    if (options->given->exact && plan_asker_open(options->given, options->params.data, &asker)) {
+        oomsight_status const status = oomsight_plan_create_asked(&options->params, &asker, ret_plan, reterr);
+        plan_asker_close(&asker);
+        return status;
+    }
 #endif
-    return status;
+    return oomsight_plan_create(&options->params, ret_plan, reterr);
 }
 
 static int plan_and_answer(plan_options *options)

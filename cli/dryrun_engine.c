@@ -100,7 +100,7 @@ static size_t ask_read(int fd, char *ret_text, size_t capacity)
     return len;
 }
 
-static void ask_interpreter(dryrun_engine *engine)
+void dryrun_engine_ask(dryrun_engine *engine)
 {
     int ends[2];
     char text[512];
@@ -374,7 +374,7 @@ int dryrun_engine_find(const dryrun_options *options, const oomsight_data *data,
     }
     const oomsight_engine_words *spoken = look_at_words(options, engine);
     if (dryrun_interpreter(options->given->words[0], engine->interpreter, sizeof engine->interpreter))
-        ask_interpreter(engine);
+        dryrun_engine_ask(engine);
     if (options->cuda_major) {
         engine->cuda_major = options->cuda_major;
         snprintf(engine->cuda_version, sizeof engine->cuda_version, "%u", options->cuda_major);

@@ -154,7 +154,8 @@ typedef struct oomsight_question {
     size_t word_count;
     const char *const *environment;
     size_t environment_count;
-    const char *model;
+    const char *model,
+        *place;      /* the word, and the folder that it stands for; NULL: it is found by its name */
     const char *gpu; /* NULL: it has no name */
     uint64_t total_bytes;
     unsigned capability, count; /* 90 */
@@ -174,6 +175,30 @@ OOMSIGHT_MUST_CHECK oomsight_status oomsight_plan_create_exact(const oomsight_pl
                                                                const oomsight_exact *exact,
                                                                oomsight_plan **ret_plan,
                                                                oomsight_error *reterr);
+
+/* Whoever asks it: for one command at a time, and what it answers is to be given to free(). */
+typedef struct oomsight_asker {
+    void (*ask)(void *own, const oomsight_question *question, oomsight_exact *ret_exact);
+    void *own;
+} oomsight_asker;
+/* A plan, and made once more with the answer; `asker` NULL: oomsight_plan_create(). */
+OOMSIGHT_MUST_CHECK oomsight_status oomsight_plan_create_asked(const oomsight_plan_params *params,
+                                                               const oomsight_asker *asker,
+                                                               oomsight_plan **ret_plan,
+                                                               oomsight_error *reterr);
+OOMSIGHT_MUST_CHECK oomsight_status oomsight_check_create_asked(const oomsight_check_params *params,
+                                                                const oomsight_asker *asker,
+                                                                oomsight_check **ret_check,
+                                                                oomsight_error *reterr);
+
+/* The first line of what its process has written so far, as the answer to request `id`. */
+typedef enum oomsight_answer_state {
+    OOMSIGHT_ANSWER_PART = 0,  /* there is more to come */
+    OOMSIGHT_ANSWER_WHOLE = 1, /* *ret_len bytes, without the line feed */
+    OOMSIGHT_ANSWER_BROKEN = 2 /* it is none, or another's, or too long: nothing behind it can be trusted */
+} oomsight_answer_state;
+enum { OOMSIGHT_ANSWER_BYTES = 1 << 20 };
+oomsight_answer_state oomsight_answer_look(const char *bytes, size_t len, uint64_t id, size_t *ret_len);
 
 /* The words of the best fix that are flags without blanks, so that they survive a shell's $( ); *ret_count 0: it starts as it
  * is. NULL: there is none. They live as long as the plan. */
@@ -477,11 +502,13 @@ typedef struct oomsight_matrix_params {
     size_t engine_count;
     int lines;              /* 1: every point comes with its line of JSON */
     int cache_dryruns_only; /* 1: cache_dir is for dry starts, plans are always made */
+    const oomsight_asker
+        *asker; /* NULL: plans are made without the installed engine; else by one thread, and kept nowhere */
 } oomsight_matrix_params;
 #define OOMSIGHT_MATRIX_PARAMS_INIT                                                                          \
     {                                                                                                        \
         sizeof(oomsight_matrix_params), NULL, NULL, NULL, 0, 0, NULL, NULL, NULL, 0, NULL, NULL, 0, NULL, 0, \
-            0, 0                                                                                             \
+            0, 0, NULL                                                                                       \
     }
 
 /* One point and its answer. Strings live until the next call that gives a point. */
@@ -504,6 +531,8 @@ typedef struct oomsight_matrix_point {
     int starts; /* 1: it starts or likely starts; `tight` is either */
     /* the whole command that starts instead; NULL: it starts as it is, or none was looked for (more than 2,000 points) or found */
     const char *command;
+    const char *exact; /* "taken", "refused", "unknown" by the installed engine; NULL: it was not asked */
+    const char *exact_said; /* in words */
 } oomsight_matrix_point;
 
 /* On OOMSIGHT_OK *ret_matrix is the caller's, to be given to oomsight_matrix_close(). Otherwise it is untouched. A model that

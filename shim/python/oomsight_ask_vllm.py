@@ -1,30 +1,14 @@
-"""What the vLLM that is installed says of commands: `oomsight plan --exact` starts this once, on a simulated device, and hands it commands.
-
-A line of JSON each way, over the two descriptors that OOMSIGHT_ASK names: {"argv": ["MODEL", "--flag", ...], "env": {...}} in, an answer out
-(docs/reference/formats/exact.md). The engine is imported once; every command is judged in a process of its own, forked from this one, so that
-none leaves anything behind for the next. What concerns this machine - an id that is not on it, a package that is missing, no memory - is
-"unknown" and never "refused"."""
+"""What the vLLM that is installed says of a command (oomsight_ask.py): its parser, its configuration, and its classes built without memory."""
 import contextlib
 import importlib
 import io
-import json
 import os
-import signal
 import sys
-import time
 
-SCHEMA = "oomsight.exact/1"
-SECONDS = 120  # for one command
-ANSWER_BYTES = 256 << 10
-MEMORY_BYTES = 16 << 30  # private memory of one command's process; importing the engine takes two or three
-MACHINE = {"LocalEntryNotFoundError", "OfflineModeIsEnabled", "HFValidationError", "RepositoryNotFoundError", "GatedRepoError", "EntryNotFoundError",
-           "RevisionNotFoundError", "HfHubHTTPError", "ConnectError", "MaxRetryError", "SSLError"}
-MACHINE_WORDS = ("couldn't connect to", "is not a valid model identifier", "not a local folder", "Invalid repository ID or local directory",
-                 "outgoing traffic has been disabled", "offline mode")
+import oomsight_ask as asking
 
-
-class Unknown(Exception):
-    """Not a word about the command."""
+NAME = "vllm"
+PARSER = []  # and the command that it is for
 
 
 def make_parser():
@@ -43,18 +27,12 @@ def mend():
     """A fork behind a device that does not mind one; classes are looked at in this process; the host is not what is asked about."""
     import torch
     torch.cuda._is_in_bad_fork = lambda: False
+    torch.compile = lambda model=None, **more: model if model is not None else lambda function: function  # nothing is run
     from vllm.model_executor.models import registry
     registry._run_in_subprocess = lambda function: function()
     with contextlib.suppress(Exception):
         import vllm.config.cache
         vllm.config.cache.get_cpu_memory = lambda: 2 << 40
-
-
-def word(value):
-    if value is None:
-        return None
-    name = getattr(value, "name", None)
-    return name if isinstance(name, str) else str(value).replace("torch.", "")
 
 
 def values(config):
@@ -70,9 +48,9 @@ def values(config):
 
     sizes = getattr(compilation, "cudagraph_capture_sizes", None) or []
     put("architecture", lambda: model.architecture, str)
-    put("dtype", lambda: model.dtype, word)
-    put("kv_cache_dtype", lambda: cache.cache_dtype, word)
-    put("quantization", lambda: model.quantization, word)
+    put("dtype", lambda: model.dtype, asking.word)
+    put("kv_cache_dtype", lambda: cache.cache_dtype, asking.word)
+    put("quantization", lambda: model.quantization, asking.word)
     put("tensor_parallel_size", lambda: parallel.tensor_parallel_size)
     put("pipeline_parallel_size", lambda: parallel.pipeline_parallel_size)
     put("data_parallel_size", lambda: parallel.data_parallel_size)
@@ -86,7 +64,7 @@ def values(config):
     put("num_gpu_blocks_override", lambda: cache.num_gpu_blocks_override)
     put("enforce_eager", lambda: model.enforce_eager, bool)
     put("v2_model_runner", lambda: config.use_v2_model_runner, bool)
-    put("cudagraph_mode", lambda: compilation.cudagraph_mode, word)
+    put("cudagraph_mode", lambda: compilation.cudagraph_mode, asking.word)
     if model.enforce_eager or found.get("cudagraph_mode") == "NONE":
         sizes = []
     found["capture_sizes"] = sorted({int(size) for size in sizes})
@@ -94,7 +72,7 @@ def values(config):
     put("chunked_prefill", lambda: scheduler.enable_chunked_prefill, bool)
     put("async_scheduling", lambda: scheduler.async_scheduling, bool)
     put("speculative_tokens", lambda: spec.num_speculative_tokens if spec else 0)
-    put("speculative_method", lambda: spec.method if spec else None, word)
+    put("speculative_method", lambda: spec.method if spec else None, asking.word)
     return found
 
 
@@ -223,45 +201,29 @@ def sizes(config):
             if config.parallel_config.pipeline_parallel_size == 1 and (not spec or spec.method in ("ngram", "ngram_gpu", "suffix")):
                 found["cache"] = laid_out(config)
     except BaseException as error:  # noqa: B902 a class that cannot be built like that is no word about the command
-        found["sizes_problem"] = clean("%s: %s" % (type(error).__name__, error))
+        found["sizes_problem"] = asking.clean("%s: %s" % (type(error).__name__, error))
     return found
 
 
 # ---- the answer ----
 
-def of_machine(error):
-    """Whether it is about what is on this machine: anything that it says it came from."""
-    seen = set()
-    while error is not None and id(error) not in seen:
-        seen.add(id(error))
-        if isinstance(error, (Unknown, ImportError, FileNotFoundError, PermissionError, ConnectionError, TimeoutError, MemoryError)):
-            return True
-        if {kind.__name__ for kind in type(error).__mro__} & MACHINE:
-            return True
-        if isinstance(error, (OSError, ValueError)) and any(words in str(error) for words in MACHINE_WORDS):
-            return True
-        error = error.__cause__ or (None if error.__suppress_context__ else error.__context__)
-    return False
+def devices(count):
+    """The process may simulate more of them than the command has."""
+    import torch
+    from vllm import platforms
+    torch.cuda.device_count = lambda: count
+    type(platforms.current_platform).device_count = classmethod(lambda cls: count)
+    for module in list(sys.modules.values()):
+        if getattr(module, "cuda_device_count_stateless", None):
+            module.cuda_device_count_stateless = lambda: count
 
 
-def sentence(error):
-    """Its own words: of pydantic's list the first, without where it came from."""
-    with contextlib.suppress(Exception):
-        first = error.errors()[0]
-        place = ".".join(str(part) for part in first.get("loc", ()))
-        text = str(first["msg"])
-        return text[len("Value error, "):] if text.startswith("Value error, ") else "%s: %s" % (place, text) if place else text
-    return str(error)
-
-
-def clean(text):
-    text = " ".join(text.split())
-    return text if len(text) <= 900 else text[:897] + "..."
-
-
-def answer_to(parser, command, argv, begun):
+def answer_to(argv, count):
     from vllm.engine.arg_utils import AsyncEngineArgs
     from vllm.usage.usage_lib import UsageContext
+    parser, command = PARSER
+    if count:
+        devices(count)
     said, stage, answer = io.StringIO(), "parser", {"verdict": "unknown"}
     try:
         with contextlib.redirect_stderr(said), contextlib.redirect_stdout(io.StringIO()):
@@ -277,10 +239,10 @@ def answer_to(parser, command, argv, begun):
     except SystemExit:
         text = said.getvalue()
         at = text.rfind("error: ")
-        answer.update(verdict="refused" if at >= 0 else "unknown", stage=stage, error="SystemExit", text=clean(text[at + 7 if at >= 0 else 0:]))
+        answer.update(verdict="refused" if at >= 0 else "unknown", stage=stage, error="SystemExit", text=asking.clean(text[at + 7 if at >= 0 else 0:]))
     except BaseException as error:  # noqa: B902 whatever the engine dies of is its answer
-        answer.update(verdict="unknown" if of_machine(error) else "refused", stage=stage, error=type(error).__name__, text=clean(sentence(error)))
-    answer["seconds"] = round(time.monotonic() - begun, 3)
+        answer.update(verdict="unknown" if asking.of_machine(error) else "refused", stage=stage, error=type(error).__name__,
+                      text=asking.clean(asking.sentence(error)))
     return answer
 
 
@@ -289,88 +251,24 @@ def is_asked(name):
     return name.startswith("VLLM_") and not any(part in name for part in ("CACHE", "CONFIG_ROOT", "LOGGING", "PLUGINS", "HOST_IP", "PORT"))
 
 
-def judge(parser, command, request, out):
-    """In the child: the answer as one line."""
-    import resource
-    with contextlib.suppress(Exception):
-        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-        resource.setrlimit(resource.RLIMIT_DATA, (MEMORY_BYTES, resource.getrlimit(resource.RLIMIT_DATA)[1]))
-    null = os.open(os.devnull, os.O_RDWR)
-    for fd in (0, 1, 2):
-        os.dup2(null, fd)
-    os.environ.update({str(key): str(value) for key, value in (request.get("env") or {}).items() if is_asked(str(key))})
-    answer = answer_to(parser, command, [str(part) for part in request["argv"]], time.monotonic())
-    with os.fdopen(out, "wb") as file:
-        file.write(json.dumps(answer, allow_nan=False).encode())
-
-
-def in_child(parser, command, request):
-    """Its answer, whatever becomes of it: it may take SECONDS and write ANSWER_BYTES."""
-    import select
-    reader, writer = os.pipe()
-    pid = os.fork()
-    if pid == 0:
-        code = 1
-        try:
-            os.close(reader)
-            judge(parser, command, request, writer)
-            code = 0
-        finally:
-            os._exit(code)
-    os.close(writer)
-    text, until = b"", time.monotonic() + SECONDS
-    while len(text) < ANSWER_BYTES:
-        if not select.select([reader], [], [], max(0, until - time.monotonic()))[0]:
-            break
-        piece = os.read(reader, 65536)
-        if not piece:
-            break
-        text += piece
-    late = time.monotonic() >= until
-    os.close(reader)
-    with contextlib.suppress(OSError):
-        os.kill(pid, signal.SIGKILL)
-    status = os.waitpid(pid, 0)[1]
-    with contextlib.suppress(ValueError):
-        answer = json.loads(text)
-        if isinstance(answer, dict):
-            return answer
-    why = "it took more than %d seconds" % SECONDS if late else "it ended with %d before it answered" % (status & 127 or status >> 8)
-    return {"verdict": "unknown", "error": "died", "text": why}
-
-
 def begin():
-    """The engine, ready to be asked."""
+    """Ready to be asked; its release."""
     for name in [name for name in os.environ if name.startswith("VLLM_")]:
         del os.environ[name]  # a command brings its own
-    os.environ.update(VLLM_LOGGING_LEVEL="ERROR", VLLM_NO_USAGE_STATS="1", DO_NOT_TRACK="1")
-    from importlib.metadata import version
-    release = version("vllm")
+    os.environ.update(VLLM_CONFIGURE_LOGGING="0", VLLM_NO_USAGE_STATS="1", DO_NOT_TRACK="1", TORCHINDUCTOR_COMPILE_THREADS="1", HUMMING_DISABLE_PARALLEL_BUILD="1")
+    release = asking.release_of("vllm", "vLLM")
     mend()
     for name in ("vllm.v1.engine.core", "vllm.v1.worker.worker_base", "vllm.v1.worker.gpu.attn_utils", "vllm.model_executor.model_loader.utils"):
         with contextlib.suppress(ImportError):  # once, and not in each command's process
             importlib.import_module(name)
-    return release, make_parser()
-
-
-def main():
-    source, sink = (int(part) for part in os.environ.pop("OOMSIGHT_ASK").split(","))
-    begun = time.monotonic()
-    with os.fdopen(source, encoding="utf-8") as commands, os.fdopen(sink, "w", encoding="utf-8") as answers:
-        def tell(answer, release):
-            answers.write(json.dumps(dict({"schema": SCHEMA, "engine": "vllm", "version": release}, **answer), allow_nan=False) + "\n")
-            answers.flush()
-        try:
-            release, (parser, command) = begin()
-        except BaseException as error:  # noqa: B902 a broken installation
-            tell({"verdict": "unknown", "stage": "import", "error": type(error).__name__, "text": clean(str(error))}, None)
-            return
-        loaded = round(time.monotonic() - begun, 3)
-        for line in commands:
-            answer = in_child(parser, command, json.loads(line))
-            answer["import_seconds"] = loaded
-            tell(answer, release)
+    with contextlib.suppress(Exception):
+        import torch._dynamo
+        from vllm.plugins import load_general_plugins
+        load_general_plugins()
+        torch._dynamo.list_backends()
+    PARSER[:] = make_parser()
+    return release
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    asking.main(sys.modules["__main__"])

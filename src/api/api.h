@@ -47,6 +47,7 @@ oomsight_status oos_api_first_facts(const oomsight_data *data, const oos_engine_
 struct oomsight_model {
     oos_arena *arena;
     oos_model model;
+    const char *name; /* that it was opened by */
 };
 
 /* oomsight_model_open() with the families of `data`, NULL for the embedded ones, and the JSON of --hf-overrides, NULL for none. */
@@ -81,6 +82,7 @@ struct oomsight_check {
     oos_arena *arena;
     oos_checked *list;
     size_t count, room, files;
+    const oomsight_asker *asker; /* NULL: nobody asks the installed engine */
     size_t failing;      /* plans so far: the search for what helps costs most, and many alike need it once */
     const char **looked; /* files that were read */
     size_t looked_count, looked_room;
@@ -172,6 +174,7 @@ struct oomsight_matrix {
     size_t slot_count;
     const uint32_t **slot_of; /* [block][model] */
     bool allow_hub, lines, diff;
+    const oomsight_asker *asker; /* NULL: nobody asks the installed engine */
     unsigned threads;
     oos_matrix_cache *cache; /* NULL: none */
     uint64_t unkept;         /* lines that could not be written to it */

@@ -264,6 +264,12 @@ static oomsight_status check_fill(oomsight_check *check, const oomsight_check_pa
 oomsight_status oomsight_check_create(const oomsight_check_params *params, oomsight_check **ret_check,
                                       oomsight_error *reterr)
 {
+    return oomsight_check_create_asked(params, NULL, ret_check, reterr);
+}
+
+oomsight_status oomsight_check_create_asked(const oomsight_check_params *params, const oomsight_asker *asker,
+                                            oomsight_check **ret_check, oomsight_error *reterr)
+{
     OOS_TAKE_PARAMS(oomsight_check_params, params);
     if (!params->data) return oos_fail(reterr, OOMSIGHT_USAGE, "a check needs data");
     OOS_TRY(oos_api_engine_known(params->engine, reterr));
@@ -274,6 +280,7 @@ oomsight_status oomsight_check_create(const oomsight_check_params *params, oomsi
         return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for a check");
     }
     check->arena = arena;
+    check->asker = asker;
     oomsight_status const status = OOS_WHOLE_STATUS(params, check_fill(check, params, reterr));
     if (status != OOMSIGHT_OK) {
         oomsight_check_free(check);

@@ -314,7 +314,7 @@ static oos_check_known *plan_make(oomsight_check *check, const oomsight_check_pa
     oos_arena_free(scratch);
     plan_params->model = model;
     plan_params->skip_fixes = check->failing >= HELPED_MAX;
-    if (oomsight_plan_create(plan_params, &plan, &error) != OOMSIGHT_OK) {
+    if (oomsight_plan_create_asked(plan_params, check->asker, &plan, &error) != OOMSIGHT_OK) {
         known->problem = problem_words(check->arena, &error);
     } else {
         known->plan = oos_checked_plan_keep(check->arena, oos_api_plan(plan), oomsight_plan_best_flags(plan),

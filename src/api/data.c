@@ -178,6 +178,7 @@ oomsight_status oos_api_model_open(const oomsight_data *data, const char *name, 
         return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for the model");
     }
     model->arena = arena;
+    model->name = oos_arena_copy(arena, oos_view_of(name));
     oomsight_status const status =
         oos_locate(arena, data ? data->dir : NULL, name, allow_hub != 0, overrides, &model->model, reterr);
     if (status != OOMSIGHT_OK) {

@@ -80,6 +80,8 @@ static void plan_take(const oomsight_plan *made, oos_arena *scratch, oomsight_ma
     if (plan->answer.tried_bytes.known) point->tried_bytes = plan->answer.tried_bytes.value;
     point->cause = copy(scratch, oos_cause_word(plan->answer.cause));
     point->unknown_flag = oos_shown(scratch, copy(scratch, oos_api_plan_unknown_flag(made)));
+    point->exact = oos_exact_told_word(plan->exact);
+    if (plan->exact) point->exact_said = copy(scratch, plan->exact->said);
     if (plan->answer.verdict != OOMSIGHT_VERDICT_FITS) point->why = copy(scratch, plan->answer.why);
 }
 
@@ -123,7 +125,7 @@ void oos_matrix_point_plan(const oomsight_matrix *matrix, const oos_matrix_place
     params.allow_hub = matrix->allow_hub;
     oomsight_error error = {0};
     oomsight_plan *plan = NULL;
-    if (oomsight_plan_create(&params, &plan, &error) != OOMSIGHT_OK) {
+    if (oomsight_plan_create_asked(&params, matrix->asker, &plan, &error) != OOMSIGHT_OK) {
         point->why = copy(scratch, error.text);
         return;
     }
@@ -160,7 +162,7 @@ static const char *model_place(oos_arena *arena, const oomsight_matrix_params *p
 
 static bool caches(const oomsight_matrix *matrix, const oomsight_matrix_params *params)
 {
-    return params->cache_dir && (matrix->file.dryrun || !params->cache_dryruns_only);
+    return params->cache_dir && !params->asker && (matrix->file.dryrun || !params->cache_dryruns_only);
 }
 
 static oomsight_status slot_open(oomsight_matrix *matrix, const oomsight_matrix_params *params,
@@ -350,7 +352,8 @@ oomsight_status oomsight_matrix_open(const oomsight_matrix_params *params, oomsi
     matrix->data = params->data;
     matrix->allow_hub = params->allow_hub != 0;
     matrix->lines = params->lines != 0;
-    matrix->threads = params->threads ? params->threads : cores > 0 ? (unsigned)cores : 1;
+    matrix->asker = params->asker;
+    matrix->threads = params->asker ? 1 : params->threads ? params->threads : cores > 0 ? (unsigned)cores : 1;
     matrix->scratch = oos_arena_create(16 << 10);
     oomsight_status status = OOMSIGHT_NOMEM;
     if (matrix->scratch) status = OOS_WHOLE_STATUS(params, matrix_fill(matrix, params, reterr));

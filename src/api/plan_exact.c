@@ -2,9 +2,11 @@
  * release, the plan is the one that is made without it, and says so. */
 #include "api/api.h"
 #include "base/ascii.h"
+#include "base/file.h"
 #include "base/shown.h"
 #include "command/command.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 /* NAME=value */
@@ -73,6 +75,45 @@ oomsight_status oomsight_plan_question(oomsight_plan *plan, oomsight_question *r
         device->count_given ? device->count : oos_max(device->count, plan->plan.serving.ranks), 64);
     *ret_question = q;
     return OOMSIGHT_OK;
+}
+
+oomsight_status oomsight_plan_create_asked(const oomsight_plan_params *params, const oomsight_asker *asker,
+                                           oomsight_plan **ret_plan, oomsight_error *reterr)
+{
+    if (!asker) return oomsight_plan_create(params, ret_plan, reterr);
+    oomsight_plan *alone = NULL;
+    oomsight_question question;
+    oomsight_exact exact = {0};
+    oomsight_error error = {0};
+    oomsight_plan_params first = *params;
+    first.skip_fixes = 1;
+    OOS_TRY(oomsight_plan_create(&first, &alone, reterr));
+    if (oomsight_plan_question(alone, &question, &error) != OOMSIGHT_OK) {
+        exact.problem = strdup(error.text);
+    } else {
+        if (params->model && oos_file_is_dir(params->model->name)) question.place = params->model->name;
+        asker->ask(asker->own, &question, &exact);
+    }
+    oomsight_status const status = oomsight_plan_create_exact(params, &exact, ret_plan, reterr);
+    free((char *)exact.answer);
+    free((char *)exact.problem);
+    oomsight_plan_free(alone);
+    return status;
+}
+
+oomsight_answer_state oomsight_answer_look(const char *bytes, size_t len, uint64_t id, size_t *ret_len)
+{
+    const char *end = len ? memchr(bytes, '\n', len) : NULL;
+    size_t const line = end ? (size_t)(end - bytes) : len;
+    if (line >= OOMSIGHT_ANSWER_BYTES) return OOMSIGHT_ANSWER_BROKEN;
+    if (!end) return OOMSIGHT_ANSWER_PART;
+    oos_arena *arena = oos_arena_create(4096);
+    oos_exact *answer = arena ? OOS_NEW(arena, oos_exact) : NULL;
+    bool const whole = answer && len == line + 1 && /* nothing was asked that comes behind it */
+                       oos_exact_read(arena, (oos_view){bytes, line}, answer) && answer->id == id;
+    oos_arena_free(arena);
+    *ret_len = line;
+    return whole ? OOMSIGHT_ANSWER_WHOLE : OOMSIGHT_ANSWER_BROKEN;
 }
 
 static bool settings_same(const oos_setting *a, const oos_setting *b)
@@ -220,7 +261,8 @@ oomsight_status oos_ask_exact(oomsight_plan *plan, const oos_plan_ask *ask, ooms
     oos_exact_told *told = OOS_NEW(plan->arena, oos_exact_told);
     if (!told) return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for an answer");
     const oos_exact *answer = told->answer = ask->answer;
-    told->problem = answer ? unusable(plan, answer) : oos_shown(plan->arena, ask->exact->problem);
+    told->problem = answer ? unusable(plan, answer) : /* the caller's is let go */
+                        oos_shown(plan->arena, oos_arena_copy(plan->arena, oos_view_of(ask->exact->problem)));
     if (!told->problem && answer->verdict == OOS_EXACT_REFUSED)
         OOS_TRY(refuse(plan, answer, told, reterr));
     else if (!told->problem)

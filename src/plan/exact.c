@@ -19,15 +19,25 @@ static const char *text_of(oos_arena *arena, const json_t *object, const char *k
     return copy ? oos_shown(arena, copy) : NULL;
 }
 
-static bool verdict_of(const json_t *root, oos_exact_verdict *ret_verdict)
+const char *oos_exact_word(oos_exact_verdict verdict)
 {
     static const char *const words[] = {
         [OOS_EXACT_UNKNOWN] = "unknown", [OOS_EXACT_TAKEN] = "taken", [OOS_EXACT_REFUSED] = "refused"};
+    return words[verdict];
+}
+
+const char *oos_exact_told_word(const oos_exact_told *told)
+{
+    return told ? oos_exact_word(told->problem ? OOS_EXACT_UNKNOWN : told->answer->verdict) : NULL;
+}
+
+static bool verdict_of(const json_t *root, oos_exact_verdict *ret_verdict)
+{
     const char *word = NULL;
     if (!oos_json_str(root, "verdict", &word)) return false;
-    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
-        if (strcmp(word, words[i]) == 0) {
-            *ret_verdict = (oos_exact_verdict)i;
+    for (oos_exact_verdict i = OOS_EXACT_UNKNOWN; i <= OOS_EXACT_REFUSED; i++)
+        if (strcmp(word, oos_exact_word(i)) == 0) {
+            *ret_verdict = i;
             return true;
         }
     return false;
@@ -122,6 +132,7 @@ bool oos_exact_read(oos_arena *arena, oos_view line, oos_exact *ret_exact)
     exact->stage = text_of(arena, root, "stage", NAME_MAX_LEN);
     exact->sentence = text_of(arena, root, "text", SENTENCE_MAX);
     if (!exact->engine || (!exact->version && exact->verdict != OOS_EXACT_UNKNOWN)) return false;
+    if (!oos_json_u64(root, "id", &exact->id)) exact->id = 0;
     if (!oos_json_f64(root, "seconds", &exact->seconds)) exact->seconds = -1;
     if (!oos_json_f64(root, "import_seconds", &exact->import_seconds)) exact->import_seconds = -1;
     if (exact->verdict != OOS_EXACT_TAKEN) return true;

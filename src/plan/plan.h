@@ -315,6 +315,7 @@ typedef enum oos_exact_verdict { OOS_EXACT_UNKNOWN, OOS_EXACT_TAKEN, OOS_EXACT_R
 enum { OOS_EXACT_VALUES_MAX = 64, OOS_EXACT_SIZES_MAX = 512, OOS_EXACT_STAGES_MAX = 64 };
 typedef struct oos_exact {
     oos_exact_verdict verdict;
+    uint64_t id;                              /* of its request; 0: not told */
     const char *engine, *version;             /* version NULL: it could not be imported */
     const char *stage, *sentence;             /* where it stopped, and its words; NULL: not told */
     oos_setting values[OOS_EXACT_VALUES_MAX]; /* under the names of the settings of a plan */
@@ -328,6 +329,8 @@ typedef struct oos_exact {
     uint64_t budget_bytes, blocks;              /* that fit into so much by its own planning; 0: not told */
     double seconds, import_seconds;             /* what it took; below 0: not told */
 } oos_exact;
+
+const char *oos_exact_word(oos_exact_verdict verdict); /* "taken" */
 
 /* False: it is no answer. */
 bool oos_exact_read(oos_arena *arena, oos_view line, oos_exact *ret_exact);
@@ -376,6 +379,9 @@ typedef struct oos_plan {
     size_t assumed_count;
     const oos_exact_told *exact; /* NULL: the installed engine was not asked */
 } oos_plan;
+
+/* "taken" or "refused" where its word is used, else "unknown"; NULL: it was not asked. */
+const char *oos_exact_told_word(const oos_exact_told *told);
 
 /* How often starts with such an answer started: docs/evidence/accuracy.md, by tools/figures.py. */
 #define OOS_PROBABILITY_FITS 0.97

@@ -33,6 +33,8 @@ oos_checked_plan *oos_checked_plan_keep(oos_arena *arena, const oos_plan *plan, 
                                .device = kept(arena, plan->device.name),
                                .engine = plan->engine->title,
                                .engine_version = kept(arena, plan->engine_version),
+                               .exact = oos_exact_told_word(plan->exact),
+                               .exact_said = plan->exact ? kept(arena, plan->exact->said) : NULL,
                                .total_bytes = plan->device.total_bytes,
                                .ranks = plan->serving.ranks,
                                .best_flags = kept(arena, best_flags),
@@ -209,6 +211,7 @@ static void put_finding(const oos_style *style, const oos_checked *checked, bool
     put_found(style, found);
     if (plan && has_why(plan) && (level >= OOS_LEVEL_WARNING || explain))
         oos_report_sentence(style, 4, "", plan->why);
+    if (plan && plan->exact_said) oos_report_sentence(style, 4, "", plan->exact_said);
     if (plan && level != OOS_LEVEL_OK && plan->best_command) {
         oos_style_put(style, "    helps:\n");
         oos_report_command(style, 8, plan->best_command);
@@ -278,6 +281,10 @@ static void put_checked(oos_json_writer *w, const oos_checked *checked)
     oos_json_field_str(w, "cause", plan ? oos_cause_word(plan->cause) : NULL);
     oos_json_field_known(w, "tried_bytes", plan ? plan->tried_bytes : (oos_u64){0});
     oos_json_field_str(w, "why", plan ? plan->why : NULL);
+    if (plan && plan->exact) {
+        oos_json_field_str(w, "exact", plan->exact);
+        oos_json_field_str(w, "exact_said", plan->exact_said);
+    }
     oos_json_field_str(w, "best_flags", plan ? plan->best_flags : NULL);
     oos_json_field_str(w, "best_command", plan ? plan->best_command : NULL);
     oos_json_field_str(w, "beside", checked->beside);

@@ -48,6 +48,10 @@ void oos_report_matrix_line(oos_text *text, const oomsight_matrix_point *point, 
     oos_json_field_str(w, "why", point->readable ? point->why : NULL);
     oos_json_field_str(w, "problem", point->readable ? NULL : point->why);
     oos_json_field_str(w, "command", point->command);
+    if (point->exact) {
+        oos_json_field_str(w, "exact", point->exact);
+        oos_json_field_str(w, "exact_said", point->exact_said);
+    }
     if (dryrun) {
         oos_json_field_f64(w, "seconds", point->seconds);
         oos_json_field_u64(w, "attempts", point->attempts);

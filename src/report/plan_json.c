@@ -296,12 +296,10 @@ static void put_offers(oos_json_writer *w, const oos_plan *plan)
 /* A field of its own only where the installed engine was asked. */
 static void put_exact(oos_json_writer *w, const oos_plan *plan)
 {
-    static const char *const verdicts[] = {
-        [OOS_EXACT_UNKNOWN] = "unknown", [OOS_EXACT_TAKEN] = "taken", [OOS_EXACT_REFUSED] = "refused"};
     const oos_exact_told *told = plan->exact;
     if (!told) return;
     oos_json_field_object(w, "exact");
-    oos_json_field_str(w, "verdict", verdicts[told->problem ? OOS_EXACT_UNKNOWN : told->answer->verdict]);
+    oos_json_field_str(w, "verdict", oos_exact_told_word(told));
     oos_json_field_str(w, "version", told->answer ? told->answer->version : NULL);
     oos_json_field_str(w, "problem", told->problem);
     oos_json_field_str(w, "stage", told->answer ? told->answer->stage : NULL);

@@ -195,6 +195,8 @@ typedef struct oos_checked_plan {
     const char *why;    /* NULL when it fits */
     oos_u64 tried_bytes;
     const char *device, *engine, *engine_version;
+    const char *exact,
+        *exact_said; /* "taken" by the installed engine, and in words; NULL: it was not asked */
     uint64_t total_bytes;
     uint64_t ranks;                       /* devices that it takes */
     uint64_t held_bytes;                  /* of one of them, once it serves, with what others hold */

@@ -13,6 +13,9 @@ import signal
 import sys
 import time
 
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../shim/python"))
+from oomsight_ask import word  # noqa: E402
+
 SECONDS = 60
 
 
@@ -27,13 +30,6 @@ def make_parser():
     command = ServeSubcommand()
     command.subparser_init(subparsers).set_defaults(dispatch_function=command.cmd)
     return parser, command
-
-
-def word(value):
-    if value is None:
-        return None
-    name = getattr(value, "name", None)
-    return name if isinstance(name, str) else str(value).replace("torch.", "")
 
 
 def resolved(config):

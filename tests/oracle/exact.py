@@ -52,6 +52,7 @@ UNREAD = "0.31.0"  # the last release whose rules the older data has
 def ask(models, out):
     """In the engine's Python: all commands of one process."""
     sys.path.insert(0, os.path.join(HERE, "../../shim/python"))
+    import oomsight_ask as asking
     import oomsight_ask_vllm as engine
     requests = tempfile.TemporaryFile("w+")
     for command in COMMANDS:
@@ -61,7 +62,7 @@ def ask(models, out):
     os.lseek(requests.fileno(), 0, os.SEEK_SET)
     answers = os.open(out, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o644)
     os.environ["OOMSIGHT_ASK"] = "%d,%d" % (os.dup(requests.fileno()), answers)
-    engine.main()
+    asking.main(engine)
 
 
 def plan(binary, options, models, command):

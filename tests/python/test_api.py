@@ -172,6 +172,8 @@ def test_a_matrix_has_the_points_of_the_command():
     assert bool(matrix) == all(point.fits for point in matrix)
     with pytest.raises(oomsight.InputError):
         oomsight.matrix("/no/such/file")
+    asked = oomsight.matrix(fleet, models=models, hub=False, exact=True, python="/no/such/python")
+    assert [row["exact"] for row in asked.data] == ["unknown"] * len(told) and asked.data[0]["exact_said"].endswith("/no/such/python is no Python.")
 
 
 def test_gpus_are_those_that_plan_takes():

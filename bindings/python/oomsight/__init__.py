@@ -128,12 +128,15 @@ def check(*paths: Path, gpu: Optional[str] = None, gpu_total: Optional[Size] = N
     return Check(_abi.Handle("check", params))
 
 
-def matrix(path: Path, *, models: Optional[Path] = None, hub: bool = True, threads: Optional[int] = None, data: Optional[Path] = None) -> Matrix:
-    """Every combination of the models, GPUs, flags and versions in a file (docs/reference/formats/matrix.md), planned."""
+def matrix(path: Path, *, models: Optional[Path] = None, hub: bool = True, threads: Optional[int] = None, data: Optional[Path] = None,
+           exact: bool = False, python: Optional[Path] = None) -> Matrix:
+    """Every combination of the models, GPUs, flags and versions in a file (docs/reference/formats/matrix.md), planned.
+
+    exact: each is also judged by the engine that is installed; python: the Python that has it, the one on PATH when None."""
     from ._command import told
 
-    options = ["--json", "--quiet", "--mode", "plan"] + ([] if hub else ["--offline"])
-    for name, value in (("--models", models), ("--threads", threads), ("--data", data)):
+    options = ["--json", "--quiet", "--mode", "plan"] + ([] if hub else ["--offline"]) + (["--exact"] if exact else [])
+    for name, value in (("--models", models), ("--python", python), ("--threads", threads), ("--data", data)):
         if value is not None:
             options += [name, str(value)]
     return Matrix(told(["matrix"] + options + [os.fspath(path)]))

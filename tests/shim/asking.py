@@ -1,0 +1,111 @@
+#!/usr/bin/env python3
+"""asking.py SHIM: commands are asked one after the other of an engine that answers, refuses, dies, hangs, writes garbage, learns and forgets. What
+one of them does is no other's answer. No engine is needed."""
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+
+FOLDER = os.path.join(sys.argv[1], "python")
+NAME, TOLD = "small", []
+sys.path.insert(0, FOLDER)
+
+
+def begin():
+    if os.environ.get("BROKEN"):
+        raise ImportError("libcudart.so.13: cannot open shared object file")
+    return "1.2.3"
+
+
+def is_asked(name):
+    return name.startswith("SMALL_")
+
+
+def answer_to(argv, count):
+    kind = argv[0]
+    TOLD.append(kind)
+    if kind == "dies":
+        os.kill(os.getpid(), signal.SIGSEGV)
+    elif kind == "exits":
+        os._exit(0)
+    elif kind == "raises":
+        raise RuntimeError("inside")
+    elif kind == "hangs":
+        time.sleep(60)
+    elif kind == "leaves a process":
+        if os.fork() == 0:
+            time.sleep(60)
+    elif kind == "writes garbage":
+        for fd in range(3, 64):
+            try:
+                os.write(fd, b"garbage\n") if os.get_blocking(fd) is not None and os.readlink("/proc/self/fd/%d" % fd).startswith("pipe") else None
+            except OSError:
+                pass
+    elif kind == "says too much":
+        return {"verdict": "taken", "values": {"x": "x" * (1 << 20)}}
+    elif kind == "imports":
+        import colorsys
+        return {"verdict": "taken", "values": {"imported": colorsys.__name__}}
+    elif kind == "has":
+        return {"verdict": "taken", "values": {"had": "colorsys" in sys.modules}}
+    elif kind == "not a number":
+        return {"verdict": "taken", "values": {"x": float("nan")}}
+    return {"verdict": "refused" if kind == "refused" else "taken", "values": {"told": len(TOLD), "count": count, "env": os.environ.get("SMALL_ONE"), "other": os.environ.get("LD_ONE")}}
+
+
+def ask(lines, **environment):
+    """Its answers, in a process as it is started by the program."""
+    source, requests = os.pipe()
+    answers, sink = os.pipe()
+    run = subprocess.Popen([sys.executable, os.path.abspath(__file__), sys.argv[1], "serve"], pass_fds=(source, sink),
+                           env=dict(os.environ, OOMSIGHT_ASK="%d,%d" % (source, sink), **environment))
+    os.close(source)
+    os.close(sink)
+    with os.fdopen(requests, "w") as file:
+        file.writelines(line if isinstance(line, str) else json.dumps(line) + "\n" for line in lines)
+    with os.fdopen(answers) as file:
+        told = [json.loads(line) for line in file]
+    assert run.wait() == 0
+    return told
+
+
+def main():
+    one = lambda number, kind, **more: dict({"id": number, "argv": [kind], "env": {"SMALL_ONE": kind, "LD_ONE": "1"}, "count": 2}, **more)
+    kinds = ["taken", "dies", "exits", "raises", "hangs", "leaves a process", "writes garbage", "says too much", "not a number", "refused", "has", "imports", "has", "taken"]
+    begun = time.monotonic()
+    told = ask([one(at, kind, seconds=1 if kind == "hangs" else 20) for at, kind in enumerate(kinds)])
+    assert time.monotonic() - begun < 15
+    assert [row["id"] for row in told] == list(range(len(kinds)))
+    assert all(row["schema"] == "oomsight.exact/1" and row["engine"] == "small" and row["version"] == "1.2.3" for row in told)
+    rows = list(zip(kinds, told))
+    for kind, row in rows:
+        lost = kind in ("dies", "exits", "raises", "hangs", "writes garbage", "says too much", "not a number")
+        assert row["verdict"] == ("unknown" if lost else "refused" if kind == "refused" else "taken"), (kind, row)
+        assert "imported" not in row
+    assert told[0]["values"] == told[-1]["values"] == {"told": 1, "count": 2, "env": "taken", "other": None}  # nothing is left of the others
+    assert [row["values"]["had"] for kind, row in rows if kind == "has"] == [False, True]
+    assert told[1]["text"] == "it ended with 11 before it answered" and told[4]["text"] == "it took more than 1 seconds"
+
+    lines = ["garbage\n", "[]\n", "{}\n", '{"argv": "x"}\n', json.dumps({"id": 5, "argv": ["taken"]}) + "\n"]
+    assert [(row["verdict"], row["id"]) for row in ask(lines)] == [("unknown", None)] * 4 + [("taken", 5)]
+
+    broken = ask([one(1, "taken"), one(2, "taken")], BROKEN="1")
+    assert [(row["verdict"], row["version"], row["stage"]) for row in broken] == [("unknown", None, "import")] * 2
+    import oomsight_ask
+    try:
+        oomsight_ask.release_of("no-such-package", "Small")
+    except oomsight_ask.Unknown as error:
+        assert str(error) == sys.executable + " has no Small; name the Python that has it with --python"
+    else:
+        raise AssertionError("a package that is not there has a release")
+    print("ok")
+
+
+if __name__ == "__main__":
+    if sys.argv[2:] == ["serve"]:
+        import oomsight_ask
+        oomsight_ask.main(sys.modules["__main__"])
+    else:
+        main()
