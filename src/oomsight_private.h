@@ -317,6 +317,20 @@ int oomsight_streams_delivered(oomsight_streams *streams); /* 0: what is known c
 int oomsight_streams_found_oom(const oomsight_streams *streams);
 uint64_t oomsight_streams_refused(const oomsight_streams *streams); /* records that are none */
 
+/* ---- OpenTelemetry ---------------------------------------------------------------------------------------------- */
+
+/* Lines of oomsight_agent_poll() or oomsight_streams_next() as the body of an OTLP/HTTP request for logs, in its JSON encoding. *ret_text is the
+ * caller's, to be given to oomsight_text_free(); NULL: no line is an incident. */
+OOMSIGHT_MUST_CHECK oomsight_status oomsight_otlp_request(const char *lines, size_t bytes, char **ret_text,
+                                                          size_t *ret_records, oomsight_error *reterr);
+/* An answer of HTTP as far as it was received. 0: more is needed. `over`: nothing more comes, then status 0 is no answer. */
+typedef struct oomsight_otlp_reply {
+    size_t size;
+    unsigned status, wait_s; /* wait_s: before the next try, as the receiver asks */
+    uint64_t rejected;       /* records that are lost by a success */
+} oomsight_otlp_reply;
+int oomsight_otlp_answer(const char *text, size_t bytes, int over, oomsight_otlp_reply *ret_reply);
+
 /* ---- bisect ---------------------------------------------------------------------------------------------------- */
 
 /* One command over the releases between two: where its answer moved. */

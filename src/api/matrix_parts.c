@@ -154,6 +154,7 @@ static oomsight_status point_read(oomsight_matrix *matrix, const entry *e, oomsi
                                   oomsight_error *reterr)
 {
     oos_matrix_parts *parts = matrix->parts;
+    oos_assert(e->part < parts->part_count && e->len > 0 && e->len <= LINE_MAX_BYTES);
     char *line = oos_arena_take(matrix->scratch, (size_t)e->len + 1);
     json_t *root = NULL;
     if (!line) return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for a line");
@@ -204,6 +205,7 @@ oomsight_status oos_matrix_parts_next(oomsight_matrix *matrix, const oomsight_ma
         parts->number++;
     if (parts->number == matrix->file.points) return OOMSIGHT_OK;
     uint64_t const number = parts->number++;
+    oos_assert(number < matrix->file.points && parts->at <= parts->count);
     oomsight_matrix_point *point = &matrix->point;
     oos_arena_reset(matrix->scratch);
     oos_matrix_point_begin(&matrix->file, &where, number, matrix->scratch, point);
