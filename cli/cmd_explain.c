@@ -53,6 +53,10 @@ int cmd_explain(cli_options *given)
         fputs("oomsight explain: --state and --max-files go with --follow or --stream\n", stderr);
         return EXIT_USAGE;
     }
+    if (!given->follow && !given->stream && given->otlp) {
+        fputs("oomsight explain: --otlp goes with --follow or --stream\n", stderr);
+        return EXIT_USAGE;
+    }
     if (!given->follow && given->metrics_file) {
         fputs("oomsight explain: --metrics-file goes with --follow\n", stderr);
         return EXIT_USAGE;

@@ -20,14 +20,14 @@ void matrix_tell(matrix_run *run, const oomsight_matrix_point *point)
         run->unwritten |= fwrite(point->line, 1, point->line_bytes, files[i]) != point->line_bytes;
         run->unwritten |= fputc('\n', files[i]) == EOF;
     }
-    if (!oomsight_matrix_is_dryrun(run->matrix)) return;
+    if (run->given->merge || !oomsight_matrix_is_dryrun(run->matrix)) return;
     for (size_t i = 0; i < 2; i++) /* they take minutes: whoever reads along sees each */
         if (files[i]) fflush(files[i]);
     if (run->given->quiet) return;
     static const char *const words[] = {"starts", "tight", "fails", "refused", "unknown"};
     char release[64];
     fprintf(stderr, "[%llu/%llu] %s on %s, %s, %s: %s", (unsigned long long)run->done,
-            (unsigned long long)oomsight_matrix_points(run->matrix), point->model, point->gpu, point->flags,
+            (unsigned long long)oomsight_matrix_share(run->matrix), point->model, point->gpu, point->flags,
             oomsight_engine_release(point->version, release, sizeof release),
             point->readable ? words[point->verdict] : "no answer");
     if (point->phase) fprintf(stderr, " in %s", point->phase);
@@ -42,7 +42,7 @@ void matrix_tell(matrix_run *run, const oomsight_matrix_point *point)
 static void progress_show(const matrix_run *run, double since, double *shown_at)
 {
     double const now = seconds_since_boot(), spent = now - since;
-    unsigned long long const points = oomsight_matrix_points(run->matrix);
+    unsigned long long const points = oomsight_matrix_share(run->matrix);
     if (run->given->quiet || spent < 2 || now - *shown_at < 0.5) return;
     *shown_at = now;
     fprintf(stderr, "\r\033[K%llu of %llu points planned, about %.0f s left\r", (unsigned long long)run->done,
@@ -67,14 +67,20 @@ static int plan_all(matrix_run *run)
     return code;
 }
 
-static int exit_code(const oomsight_matrix *matrix, bool diff)
+static int exit_code(const matrix_run *run)
 {
     oomsight_matrix_tally tally = OOMSIGHT_MATRIX_TALLY_INIT;
-    oomsight_matrix_count(matrix, &tally);
+    oomsight_matrix_count(run->matrix, &tally);
     if (tally.unkept)
         fprintf(stderr, "oomsight matrix: %llu results could not be written to the cache\n",
                 (unsigned long long)tally.unkept);
-    bool const bad = diff ? tally.broken : tally.seen - tally.unreadable - tally.starts;
+    if (tally.absent)
+        complain(
+            "oomsight matrix: %llu of %llu points are in none of the files: a shard is missing, or it did "
+            "not end",
+            (unsigned long long)tally.absent, (unsigned long long)tally.seen);
+    if (run->part) return tally.unreadable ? EXIT_INPUT : EXIT_FITS;
+    bool const bad = run->given->diff[0] ? tally.broken : tally.seen - tally.unreadable - tally.starts;
     if (bad) return EXIT_DOES_NOT_FIT;
     return tally.unreadable || tally.uncompared ? EXIT_INPUT : EXIT_FITS;
 }
@@ -82,9 +88,9 @@ static int exit_code(const oomsight_matrix *matrix, bool diff)
 static int answer(matrix_run *run)
 {
     const cli_options *given = run->given;
-    int code = !oomsight_matrix_is_dryrun(run->matrix) ? plan_all(run)
-               : given->ray                            ? matrix_ray(run)
-                                                       : matrix_pool(run);
+    int code = given->merge || !oomsight_matrix_is_dryrun(run->matrix) ? plan_all(run)
+               : given->ray                                            ? matrix_ray(run)
+                                                                       : matrix_pool(run);
     if (code) return code;
     if (!run->lines) {
         oomsight_error error = {0};
@@ -92,7 +98,7 @@ static int answer(matrix_run *run)
         oomsight_status const status = oomsight_matrix_render(run->matrix, &given->render, &text, &error);
         code = output_give(given, status, text, &error);
     }
-    return code ? code : exit_code(run->matrix, given->diff[0] != NULL);
+    return code ? code : exit_code(run);
 }
 
 static FILE *file_open(const char *path)
@@ -113,9 +119,9 @@ static FILE *file_open(const char *path)
 
 static int run_all(const cli_options *given, oomsight_matrix *matrix)
 {
-    matrix_run run = {.given = given, .matrix = matrix};
+    matrix_run run = {.given = given, .matrix = matrix, .part = given->shard != NULL};
     int code = EXIT_INPUT;
-    if (given->render.format == OOMSIGHT_FORMAT_JSON && !given->diff[0]) {
+    if (run.part || (given->render.format == OOMSIGHT_FORMAT_JSON && !given->diff[0])) {
         run.lines = given->output ? file_open(given->output) : stdout;
         if (!run.lines) return EXIT_INPUT;
     }
@@ -173,6 +179,18 @@ static void cache_settle(const cli_options *given, oomsight_matrix_params *param
     params->identity_count = identity_gather(list, paths);
 }
 
+/* "3/8" is the third of eight. */
+static bool shard_read(const char *text, oomsight_matrix_params *params)
+{
+    char *end;
+    unsigned long long const at = strtoull(text, &end, 10);
+    unsigned long long const of = *end == '/' ? strtoull(end + 1, &end, 10) : 0;
+    if (*end || strspn(text, "0123456789/") != strlen(text) || !at || at > of) return false;
+    params->shard = at - 1;
+    params->shards = of;
+    return true;
+}
+
 int cmd_matrix(cli_options *given)
 {
     oomsight_error error = {0};
@@ -182,14 +200,27 @@ int cmd_matrix(cli_options *given)
         fputs("oomsight matrix: --diff takes two different versions\n", stderr);
         return EXIT_USAGE;
     }
+    if (given->merge ? given->shard || given->word_count < 2 : given->word_count > 1) {
+        complain("oomsight matrix: %s", !given->merge ? "one FILE; lines of shards are read with --merge"
+                                        : given->shard
+                                            ? "--shard makes what --merge reads: one of the two"
+                                            : "--merge FILE POINTS...: which files have the points?");
+        return EXIT_USAGE;
+    }
     if (given->logs && mkdir(given->logs, 0777) != 0 && errno != EEXIST) {
         complain("oomsight matrix: --logs %s: %s", given->logs, strerror(errno));
         return EXIT_INPUT;
     }
-    if (oomsight_data_open(given->data, &data, &error) != OOMSIGHT_OK) return fail_with(&error);
     oomsight_matrix_params params = OOMSIGHT_MATRIX_PARAMS_INIT;
+    if (given->shard && !shard_read(given->shard, &params)) {
+        complain("oomsight matrix: --shard %s: I/N is the I-th of N, such as 1/8", given->shard);
+        return EXIT_USAGE;
+    }
+    if (oomsight_data_open(given->data, &data, &error) != OOMSIGHT_OK) return fail_with(&error);
     params.data = data;
     params.path = given->words[0];
+    params.parts = (const char *const *)given->words + 1;
+    params.part_count = (size_t)given->word_count - 1;
     params.from_version = given->diff[0];
     params.to_version = given->diff[1];
     if (given->moved.given) params.moved_ratio = given->moved.number / 100;
@@ -199,7 +230,7 @@ int cmd_matrix(cli_options *given)
     params.threads = (unsigned)given->threads.number;
     params.engines = given->engine;
     params.engine_count = given->engine_count;
-    params.lines = given->points != NULL || given->render.format == OOMSIGHT_FORMAT_JSON;
+    params.lines = given->points || given->shard || given->render.format == OOMSIGHT_FORMAT_JSON;
     cache_settle(given, &params);
     oomsight_asker asker = {0};
     if (given->exact && plan_asker_open(given, data, &asker)) params.asker = &asker;

@@ -15,6 +15,7 @@ typedef struct matrix_run {
     FILE *points;  /* of --points; or NULL */
     uint64_t done; /* points told so far */
     bool unwritten;
+    bool part; /* one shard: what its points say is for the whole to judge */
 } matrix_run;
 
 /* A point has its answer: its line is written, its progress told. */

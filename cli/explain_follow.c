@@ -1,6 +1,7 @@
 /* Each incident when it has ended: at the next start, when the engine went on, or after a second without a further sign.
  * Whatever cannot be written is kept and tried again; nothing more is read meanwhile. */
 #include "explain_follow.h"
+#include "otlp.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -13,7 +14,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { POLL_MS = 200, RETRY_MS = 500 };
+enum { POLL_MS = 200, RETRY_MS = 500, OTLP_RETRY_MAX_MS = 30000 };
 
 static volatile sig_atomic_t interrupted;
 
@@ -27,6 +28,9 @@ static void on_interrupt(int signal)
 
 typedef struct outlet {
     const char *path; /* NULL: standard output */
+    bool sends;       /* to `target`; then standard output has acknowledgements alone */
+    otlp_target target;
+    long retry_ms; /* before the next try to send; 0: the last one went well */
     int fd;
     dev_t device;
     ino_t inode;
@@ -82,8 +86,93 @@ static void pause_ms(long milliseconds)
     nanosleep(&pause, NULL);
 }
 
-/* Until it is written, or until the end is asked for; `agent` NULL: nobody counts attempts. */
-static bool put_out(oomsight_agent *agent, outlet *out, const char *text, size_t bytes)
+static bool is_stopped(void)
+{
+    return interrupted != 0;
+}
+
+/* ---- to a receiver of OpenTelemetry ---- */
+
+typedef enum sent { SENT, AGAIN, REFUSED, STOPPED } sent;
+
+static sent again(oomsight_agent *agent, outlet *out, const char *why, unsigned status, unsigned wait_s)
+{
+    if (!out->told && status)
+        complain("oomsight: --otlp: the receiver answers %u; trying again, nothing more is read", status);
+    else if (!out->told)
+        complain("oomsight: --otlp: %s:%s: %s; trying again, nothing more is read", out->target.host,
+                 out->target.port, why);
+    out->told = true;
+    if (agent) oomsight_agent_refused(agent);
+    out->retry_ms = out->retry_ms ? 2 * out->retry_ms : RETRY_MS;
+    if (out->retry_ms > OTLP_RETRY_MAX_MS) out->retry_ms = OTLP_RETRY_MAX_MS;
+    long const wait_ms = wait_s * 1000L > out->retry_ms ? wait_s * 1000L : out->retry_ms;
+    for (long ms = 0; ms < wait_ms && !interrupted; ms += POLL_MS) pause_ms(POLL_MS);
+    return interrupted ? STOPPED : AGAIN;
+}
+
+/* Delivered is what the receiver answers with 200. 400, 413 and 422 are of what was sent: it would be refused for ever. */
+static sent send_once(oomsight_agent *agent, outlet *out, const char *text, size_t bytes, size_t *ret_records)
+{
+    oomsight_otlp_reply reply = {.size = sizeof reply};
+    oomsight_error error = {0};
+    char *body = NULL;
+    if (oomsight_otlp_request(text, bytes, &body, ret_records, &error) != OOMSIGHT_OK)
+        return again(agent, out, error.text, 0, 0);
+    if (!body) return SENT;
+    const char *why = otlp_post(&out->target, body, is_stopped, &reply);
+    oomsight_text_free(body);
+    if (why || reply.status < 200) return again(agent, out, why ? why : "no answer", reply.status, 0);
+    if (reply.status == 400 || reply.status == 413 || reply.status == 422) return REFUSED;
+    if (reply.status >= 300) return again(agent, out, "", reply.status, reply.wait_s);
+    if (reply.rejected)
+        complain("oomsight: --otlp: the receiver took %llu of %zu incidents",
+                 (unsigned long long)(*ret_records > reply.rejected ? *ret_records - reply.rejected : 0),
+                 *ret_records);
+    if (out->told) fputs("oomsight: incidents are sent again\n", stderr);
+    out->told = false;
+    out->retry_ms = 0;
+    return SENT;
+}
+
+/* Until all is taken, or the end is asked for. Of several that are refused together each is sent alone. */
+static bool send_out(oomsight_agent *agent, outlet *out, const char *text, size_t bytes)
+{
+    sent how = AGAIN;
+    size_t records = 0;
+    while (bytes && how == AGAIN) how = send_once(agent, out, text, bytes, &records);
+    if (how != REFUSED) return how != STOPPED;
+    if (records == 1) {
+        complain("oomsight: --otlp: the receiver refuses an incident; it is left out");
+        return true;
+    }
+    for (size_t at = 0; at < bytes;) {
+        const char *end = memchr(text + at, '\n', bytes - at);
+        size_t const len = end ? (size_t)(end - text) + 1 - at : bytes - at;
+        if (!send_out(agent, out, text + at, len)) return false;
+        at += len;
+    }
+    return true;
+}
+
+/* The lines that are no incidents come first to `to`; returns their length. */
+static size_t acknowledgements(const char *text, size_t bytes, char *to)
+{
+    static const char head[] = "{\"acknowledged\": ";
+    size_t len = 0;
+    for (size_t at = 0; at < bytes;) {
+        const char *end = memchr(text + at, '\n', bytes - at);
+        size_t const line = end ? (size_t)(end - text) + 1 - at : bytes - at;
+        if (line >= sizeof head - 1 && memcmp(text + at, head, sizeof head - 1) == 0) {
+            memcpy(to + len, text + at, line);
+            len += line;
+        }
+        at += line;
+    }
+    return len;
+}
+
+static bool write_out(oomsight_agent *agent, outlet *out, const char *text, size_t bytes)
 {
     size_t at = 0;
     while (!outlet_write(out, text, bytes, &at)) {
@@ -102,6 +191,19 @@ static bool put_out(oomsight_agent *agent, outlet *out, const char *text, size_t
     /* Positions may be on the disk before what they stand behind. */
     if (bytes && out->path) fdatasync(out->fd);
     return true;
+}
+
+/* Until it is delivered, or until the end is asked for; `agent` NULL: nobody counts attempts. */
+static bool put_out(oomsight_agent *agent, outlet *out, const char *text, size_t bytes)
+{
+    if (!out->sends || !bytes) return write_out(agent, out, text, bytes);
+    if (!send_out(agent, out, text, bytes)) return false;
+    if (out->path) return write_out(agent, out, text, bytes);
+    char *rest = malloc(bytes);
+    if (!rest) return false;
+    bool const done = write_out(agent, out, rest, acknowledgements(text, bytes, rest));
+    free(rest);
+    return done;
 }
 
 static bool deliver(oomsight_agent *agent, outlet *out, const char *text, size_t bytes)
@@ -143,6 +245,17 @@ static int run(oomsight_agent *agent, const cli_options *given, outlet *out, oom
     return oomsight_agent_found_oom(agent) ? EXIT_DOES_NOT_FIT : EXIT_FITS;
 }
 
+/* --output and --otlp. False: the address is none. */
+static bool outlet_of(const cli_options *given, outlet *ret_out)
+{
+    const char *why;
+    *ret_out =
+        (outlet){.path = given->output, .fd = given->output ? -1 : STDOUT_FILENO, .sends = given->otlp};
+    if (!given->otlp || otlp_target_read(given->otlp, &ret_out->target, &why)) return true;
+    complain("oomsight explain: --otlp %s: %s", given->otlp, why);
+    return false;
+}
+
 static void heed_signals(void)
 {
     struct sigaction const action = {.sa_handler = on_interrupt};
@@ -157,7 +270,8 @@ int follow_logs(const cli_options *given, const oomsight_data *data, const char 
     oomsight_error error = {0};
     oomsight_agent *agent = NULL;
     oomsight_agent_params params = OOMSIGHT_AGENT_PARAMS_INIT;
-    outlet out = {.path = given->output, .fd = given->output ? -1 : STDOUT_FILENO};
+    outlet out;
+    if (!outlet_of(given, &out)) return EXIT_USAGE;
     params.data = data;
     params.paths = paths;
     params.path_count = path_count;
@@ -170,8 +284,8 @@ int follow_logs(const cli_options *given, const oomsight_data *data, const char 
     params.render = &render;
     params.on_trouble = on_trouble;
     struct stat is;
-    bool const many = given->state || given->metrics_file || path_count > 1 || strpbrk(paths[0], "*?[") ||
-                      (stat(paths[0], &is) == 0 && S_ISDIR(is.st_mode));
+    bool const many = given->otlp || given->state || given->metrics_file || path_count > 1 ||
+                      strpbrk(paths[0], "*?[") || (stat(paths[0], &is) == 0 && S_ISDIR(is.st_mode));
     if (many && render.format == OOMSIGHT_FORMAT_TEXT) render.format = OOMSIGHT_FORMAT_JSON;
     if (oomsight_agent_open(&params, &agent, &error) != OOMSIGHT_OK) return fail_with(&error);
     heed_signals();
@@ -224,7 +338,8 @@ int follow_streams(const cli_options *given, const oomsight_data *data)
     oomsight_error error = {0};
     oomsight_streams *streams = NULL;
     oomsight_streams_params params = OOMSIGHT_STREAMS_PARAMS_INIT;
-    outlet out = {.path = given->output, .fd = given->output ? -1 : STDOUT_FILENO};
+    outlet out;
+    if (!outlet_of(given, &out)) return EXIT_USAGE;
     params.data = data;
     params.state_dir = given->state;
     params.most_streams = (size_t)given->max_files.number;

@@ -46,8 +46,25 @@ typedef struct pool {
     matrix_child *children;
     unsigned jobs, running;
     uint64_t next, points;
+    uint64_t *later; /* points that another process with the same cache is at */
+    size_t later_count, later_capacity;
+    bool waiting; /* that was said */
     int code;
 } pool;
+
+enum { CLAIM_S = 1 };
+
+static bool put_off(pool *p, uint64_t number)
+{
+    if (p->later_count == p->later_capacity) {
+        size_t const capacity = p->later_capacity ? 2 * p->later_capacity : 64;
+        uint64_t *later = realloc(p->later, capacity * sizeof *later);
+        if (!later) return false;
+        p->later = later, p->later_capacity = capacity;
+    }
+    p->later[p->later_count++] = number;
+    return true;
+}
 
 static bool job_start(pool *p, matrix_child *child, uint64_t number)
 {
@@ -60,7 +77,8 @@ static bool job_start(pool *p, matrix_child *child, uint64_t number)
         return false;
     }
     if (need == OOMSIGHT_MATRIX_KNOWN) matrix_tell(p->run, point);
-    if (need != OOMSIGHT_MATRIX_RUN) return true;
+    if (need == OOMSIGHT_MATRIX_TAKEN && child->attempts == 0 && put_off(p, number)) return true;
+    if (need < OOMSIGHT_MATRIX_RUN) return true;
     if (!matrix_child_start(p->run->given, &task, number, child)) {
         fprintf(stderr, "oomsight matrix: no process could be started: %s\n", strerror(errno));
         p->code = EXIT_OUR_FAULT;
@@ -99,20 +117,40 @@ static void job_end(pool *p, matrix_child *child, int status)
     child->attempts = 0;
 }
 
+/* Points that were put off come behind all others, each asked for once a round. */
 static void pool_fill(pool *p)
 {
+    size_t again = p->next < p->points ? 0 : p->later_count;
     for (unsigned i = 0; i < p->jobs && !p->code; i++)
-        while (!p->children[i].pid && p->next < p->points && !p->code) {
+        while (!p->children[i].pid && (p->next < p->points || again) && !p->code) {
+            uint64_t const number = p->next < p->points ? p->next++ : p->later[0];
+            if (again) {
+                again--;
+                memmove(p->later, p->later + 1, --p->later_count * sizeof *p->later);
+            }
             p->children[i].attempts = 0;
-            job_start(p, &p->children[i], p->next++);
+            job_start(p, &p->children[i], number);
         }
+}
+
+static void wait_for_others(pool *p)
+{
+    if (!p->waiting && !p->run->given->quiet)
+        complain("oomsight matrix: waiting for %zu points that another process with this cache is at",
+                 p->later_count);
+    p->waiting = true;
+    sleep(CLAIM_S);
 }
 
 static void pool_loop(pool *p)
 {
     for (;;) {
         if (!interrupted) pool_fill(p);
-        if (!p->running || p->code) break;
+        if (p->code || (!p->running && (interrupted || !p->later_count))) break;
+        if (!p->running) {
+            wait_for_others(p);
+            continue;
+        }
         int status;
         pid_t const pid = waitpid(-1, &status, 0);
         if (pid < 0 && errno != EINTR) break;
@@ -139,6 +177,7 @@ int matrix_pool(matrix_run *run)
         if (p.children[i].pid) kill(p.children[i].pid, SIGTERM);
     while (p.running && waitpid(-1, NULL, 0) > 0) p.running--;
     free(p.children);
+    free(p.later);
     if (interrupted) {
         oomsight_matrix_tally tally = OOMSIGHT_MATRIX_TALLY_INIT;
         oomsight_matrix_count(run->matrix, &tally);

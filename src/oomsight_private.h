@@ -342,6 +342,20 @@ int oomsight_streams_delivered(oomsight_streams *streams); /* 0: what is known c
 int oomsight_streams_found_oom(const oomsight_streams *streams);
 uint64_t oomsight_streams_refused(const oomsight_streams *streams); /* records that are none */
 
+/* ---- OpenTelemetry ---------------------------------------------------------------------------------------------- */
+
+/* Lines of oomsight_agent_poll() or oomsight_streams_next() as the body of an OTLP/HTTP request for logs, in its JSON encoding. *ret_text is the
+ * caller's, to be given to oomsight_text_free(); NULL: no line is an incident. */
+OOMSIGHT_MUST_CHECK oomsight_status oomsight_otlp_request(const char *lines, size_t bytes, char **ret_text,
+                                                          size_t *ret_records, oomsight_error *reterr);
+/* An answer of HTTP as far as it was received. 0: more is needed. `over`: nothing more comes, then status 0 is no answer. */
+typedef struct oomsight_otlp_reply {
+    size_t size;
+    unsigned status, wait_s; /* wait_s: before the next try, as the receiver asks */
+    uint64_t rejected;       /* records that are lost by a success */
+} oomsight_otlp_reply;
+int oomsight_otlp_answer(const char *text, size_t bytes, int over, oomsight_otlp_reply *ret_reply);
+
 /* ---- bisect ---------------------------------------------------------------------------------------------------- */
 
 /* One command over the releases between two: where its answer moved. */
@@ -504,11 +518,15 @@ typedef struct oomsight_matrix_params {
     int cache_dryruns_only; /* 1: cache_dir is for dry starts, plans are always made */
     const oomsight_asker
         *asker; /* NULL: plans are made without the installed engine; else by one thread, and kept nowhere */
+    uint64_t shard, shards; /* only the points whose number leaves `shard` when divided by `shards`; 0: all */
+    const char *const
+        *parts; /* files of lines that have the answers (those of shards): nothing is planned or started */
+    size_t part_count;
 } oomsight_matrix_params;
 #define OOMSIGHT_MATRIX_PARAMS_INIT                                                                          \
     {                                                                                                        \
         sizeof(oomsight_matrix_params), NULL, NULL, NULL, 0, 0, NULL, NULL, NULL, 0, NULL, NULL, 0, NULL, 0, \
-            0, 0, NULL                                                                                       \
+            0, 0, NULL, 0, 0, NULL, 0                                                                        \
     }
 
 /* One point and its answer. Strings live until the next call that gives a point. */
@@ -543,9 +561,10 @@ OOMSIGHT_MUST_CHECK oomsight_status oomsight_matrix_open(const oomsight_matrix_p
 void oomsight_matrix_close(oomsight_matrix *matrix); /* NULL is fine */
 
 uint64_t oomsight_matrix_points(const oomsight_matrix *matrix); /* excluded ones are counted */
+uint64_t oomsight_matrix_share(const oomsight_matrix *matrix);  /* those of this shard */
 int oomsight_matrix_is_dryrun(const oomsight_matrix *matrix);
 
-/* The next point, in order; NULL after the last one. Not for dry starts. */
+/* The next point, in order; NULL after the last one. Not for dry starts, unless their answers come from parts. */
 OOMSIGHT_MUST_CHECK oomsight_status oomsight_matrix_next(oomsight_matrix *matrix,
                                                          const oomsight_matrix_point **ret_point,
                                                          oomsight_error *reterr);
@@ -554,7 +573,8 @@ OOMSIGHT_MUST_CHECK oomsight_status oomsight_matrix_next(oomsight_matrix *matrix
 typedef enum oomsight_matrix_need {
     OOMSIGHT_MATRIX_EXCLUDED = 0, /* nothing */
     OOMSIGHT_MATRIX_KNOWN = 1,    /* nothing: the point is answered, see *ret_point */
-    OOMSIGHT_MATRIX_RUN = 2       /* run `oomsight dryrun` with the words of *ret_task */
+    OOMSIGHT_MATRIX_RUN = 2,      /* run `oomsight dryrun` with the words of *ret_task */
+    OOMSIGHT_MATRIX_TAKEN = 3 /* as RUN, but another process with the same cache is at it: ask again later */
 } oomsight_matrix_need;
 typedef struct oomsight_matrix_task {
     size_t size;
@@ -590,11 +610,12 @@ typedef struct oomsight_matrix_tally {
     uint64_t unknown_flags; /* points with a flag that their version does not know */
     uint64_t unkept;        /* results that could not be written to the cache */
     uint64_t starts;        /* points that start or likely start */
-    uint64_t kept; /* dry starts whose answer is in the cache: another run does not start them again */
+    uint64_t kept;   /* dry starts whose answer is in the cache: another run does not start them again */
+    uint64_t absent; /* points that no part has */
 } oomsight_matrix_tally;
 #define OOMSIGHT_MATRIX_TALLY_INIT                                                                           \
     {                                                                                                        \
-        sizeof(oomsight_matrix_tally), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0                     \
+        sizeof(oomsight_matrix_tally), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0                  \
     }
 void oomsight_matrix_count(const oomsight_matrix *matrix, oomsight_matrix_tally *ret_tally);
 

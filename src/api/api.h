@@ -165,6 +165,7 @@ typedef struct oos_matrix_slot {
 typedef struct oos_matrix_cache oos_matrix_cache;
 
 typedef struct oos_matrix_crew oos_matrix_crew;
+typedef struct oos_matrix_parts oos_matrix_parts;
 
 struct oomsight_matrix {
     oos_arena *arena;
@@ -181,6 +182,8 @@ struct oomsight_matrix {
     uint64_t kept;           /* dry starts whose line is in it */
     oos_sha256 base;         /* what every key begins with */
     oos_matrix_crew *crew;   /* NULL: not started */
+    oos_matrix_parts *parts; /* NULL: points are answered here */
+    uint64_t shard, shards;  /* shards 1: all points */
     oos_matrix_sum *sum;
     oos_arena *scratch; /* of the point that was given last */
     oos_text line;
@@ -206,6 +209,14 @@ oomsight_status oos_matrix_crew_next(oomsight_matrix *matrix, const oomsight_mat
                                      oomsight_error *reterr);
 void oos_matrix_crew_free(oos_matrix_crew *crew);
 
+/* matrix_parts.c: answers of other runs. Only those that belong to this matrix: a line of another one is an error. */
+oomsight_status oos_matrix_parts_open(oomsight_matrix *matrix, const char *const *paths, size_t count,
+                                      oomsight_error *reterr);
+oomsight_status oos_matrix_parts_next(oomsight_matrix *matrix, const oomsight_matrix_point **ret_point,
+                                      oomsight_error *reterr);
+uint64_t oos_matrix_parts_absent(const oos_matrix_parts *parts); /* points that none of them had, so far */
+void oos_matrix_parts_close(oos_matrix_parts *parts);            /* NULL is fine */
+
 /* api_matrix_cache.c */
 oomsight_status oos_matrix_cache_open(const char *dir, oos_matrix_cache **ret_cache, oomsight_error *reterr);
 void oos_matrix_cache_close(oos_matrix_cache *cache);
@@ -214,6 +225,11 @@ oomsight_status oos_matrix_cache_base(oomsight_matrix *matrix, const oomsight_ma
 /* False: the point has no key. */
 bool oos_matrix_cache_key(const oomsight_matrix *matrix, const oos_matrix_place *place, char ret_key[65]);
 /* Threads may ask at once. */
+/* What other processes have written since is found as well. */
+void oos_matrix_cache_refresh(oos_matrix_cache *cache);
+/* Nobody else with this cache answers this key meanwhile. False: somebody is at it. Ends with the process at the latest. */
+bool oos_matrix_cache_claim(oos_matrix_cache *cache, const char *key);
+void oos_matrix_cache_release(oos_matrix_cache *cache, const char *key);
 bool oos_matrix_cache_find(const oos_matrix_cache *cache, const char *key, oos_arena *scratch,
                            oomsight_matrix_point *point);
 /* False: it cannot be written, and no further one is tried; the run goes on. */

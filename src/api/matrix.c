@@ -172,6 +172,7 @@ static oomsight_status slot_open(oomsight_matrix *matrix, const oomsight_matrix_
     slot->name = name;
     slot->place = model_place(matrix->arena, params, name);
     /* a dry start reads the model itself; what it cannot read is its answer */
+    if (params->part_count) return OOMSIGHT_OK;
     if (!matrix->file.dryrun && oos_api_model_open(matrix->data, slot->place, params->allow_hub, NULL,
                                                    &slot->model, &error) != OOMSIGHT_OK) {
         slot->problem = oos_arena_format(matrix->arena, "%s", error.text);
@@ -326,7 +327,9 @@ static oomsight_status matrix_fill(oomsight_matrix *matrix, const oomsight_matri
     oomsight_status const status = slots_make(matrix, params, &table, reterr);
     HASH_CLEAR(hh, table);
     if (status != OOMSIGHT_OK) return status;
-    if (caches(matrix, params)) {
+    if (params->part_count)
+        OOS_TRY(oos_matrix_parts_open(matrix, params->parts, params->part_count, reterr));
+    else if (caches(matrix, params)) {
         OOS_TRY(oos_matrix_cache_base(matrix, params, reterr));
         OOS_TRY(oos_matrix_cache_open(params->cache_dir, &matrix->cache, reterr));
     }
@@ -341,6 +344,8 @@ oomsight_status oomsight_matrix_open(const oomsight_matrix_params *params, oomsi
     if (!params->data || !params->path) return oos_fail(reterr, OOMSIGHT_USAGE, "a matrix needs a file");
     if (!params->from_version != !params->to_version)
         return oos_fail(reterr, OOMSIGHT_USAGE, "a comparison needs two versions");
+    if (params->shard && params->shard >= params->shards)
+        return oos_fail(reterr, OOMSIGHT_USAGE, "there is no such shard");
     oos_arena *arena = oos_arena_create(64 << 10);
     oomsight_matrix *matrix = arena ? OOS_NEW(arena, oomsight_matrix) : NULL;
     if (!matrix) {
@@ -353,6 +358,8 @@ oomsight_status oomsight_matrix_open(const oomsight_matrix_params *params, oomsi
     matrix->allow_hub = params->allow_hub != 0;
     matrix->lines = params->lines != 0;
     matrix->asker = params->asker;
+    matrix->shard = params->shard;
+    matrix->shards = params->shards ? params->shards : 1;
     matrix->threads = params->asker ? 1 : params->threads ? params->threads : cores > 0 ? (unsigned)cores : 1;
     matrix->scratch = oos_arena_create(16 << 10);
     oomsight_status status = OOMSIGHT_NOMEM;
@@ -369,6 +376,7 @@ void oomsight_matrix_close(oomsight_matrix *matrix)
 {
     if (!matrix) return;
     oos_matrix_crew_free(matrix->crew);
+    oos_matrix_parts_close(matrix->parts);
     oos_matrix_cache_close(matrix->cache);
     for (size_t i = 0; matrix->slots && i < matrix->slot_count; i++)
         oomsight_model_close(matrix->slots[i].model);
@@ -382,6 +390,11 @@ uint64_t oomsight_matrix_points(const oomsight_matrix *matrix)
     return matrix->file.points;
 }
 
+uint64_t oomsight_matrix_share(const oomsight_matrix *matrix)
+{
+    return (matrix->file.points + matrix->shards - 1 - matrix->shard) / matrix->shards;
+}
+
 int oomsight_matrix_is_dryrun(const oomsight_matrix *matrix)
 {
     return matrix->file.dryrun;
@@ -390,6 +403,7 @@ int oomsight_matrix_is_dryrun(const oomsight_matrix *matrix)
 oomsight_status oomsight_matrix_next(oomsight_matrix *matrix, const oomsight_matrix_point **ret_point,
                                      oomsight_error *reterr)
 {
+    if (matrix->parts) return oos_matrix_parts_next(matrix, ret_point, reterr);
     if (matrix->file.dryrun) return oos_fail(reterr, OOMSIGHT_USAGE, "dry runs are up to the caller");
     return oos_matrix_crew_next(matrix, ret_point, reterr);
 }
@@ -400,6 +414,7 @@ void oomsight_matrix_count(const oomsight_matrix *matrix, oomsight_matrix_tally 
     oos_matrix_sum_tally(matrix->sum, &tally);
     tally.unkept = matrix->unkept;
     tally.kept = matrix->kept;
+    if (matrix->parts) tally.absent = oos_matrix_parts_absent(matrix->parts);
     oos_params_give(ret_tally, &tally, sizeof tally);
 }
 

@@ -29,7 +29,8 @@ typedef struct entry {
 } entry;
 
 struct oos_matrix_cache {
-    int fd;
+    int fd, claims;
+    uint64_t read; /* so many bytes of it */
     entry *table;
     oos_arena *arena;
     bool failed;
@@ -185,23 +186,48 @@ static void entry_add(oos_matrix_cache *cache, const char *line, uint64_t at, si
 static bool lines_read(oos_matrix_cache *cache)
 {
     int const fd = dup(cache->fd);
-    FILE *file = fd >= 0 && lseek(fd, 0, SEEK_SET) == 0 ? fdopen(fd, "re") : NULL;
+    FILE *file = fd >= 0 && lseek(fd, (off_t)cache->read, SEEK_SET) >= 0 ? fdopen(fd, "re") : NULL;
     char *line = NULL;
     size_t capacity = 0;
-    uint64_t at = 0;
     ssize_t got;
     if (!file) {
         if (fd >= 0) close(fd);
         return false;
     }
-    while ((got = getline(&line, &capacity, file)) > 0) {
-        if (line[got - 1] == '\n') entry_add(cache, line, at, (size_t)got - 1);
-        at += (uint64_t)got;
+    while ((got = getline(&line, &capacity, file)) > 0 && line[got - 1] == '\n') {
+        entry_add(cache, line, cache->read, (size_t)got - 1);
+        cache->read += (uint64_t)got;
     }
     free(line);
     bool const ok = !ferror(file);
     fclose(file);
     return ok;
+}
+
+void oos_matrix_cache_refresh(oos_matrix_cache *cache)
+{
+    (void)lines_read(cache);
+}
+
+/* A byte of a file stands for a key: a lock on it ends with the process that has it, also on a shared folder. */
+static bool claim_set(oos_matrix_cache *cache, const char *key, int how)
+{
+    char digits[11] = {0}; /* a terabyte is a place in every file system */
+    memcpy(digits, key, sizeof digits - 1);
+    off_t const at = (off_t)strtoull(digits, NULL, 16);
+    if (cache->claims < 0 || lseek(cache->claims, at, SEEK_SET) != at)
+        return true; /* a folder without locks */
+    return lockf(cache->claims, how, 1) == 0 || (errno != EACCES && errno != EAGAIN);
+}
+
+bool oos_matrix_cache_claim(oos_matrix_cache *cache, const char *key)
+{
+    return claim_set(cache, key, F_TLOCK);
+}
+
+void oos_matrix_cache_release(oos_matrix_cache *cache, const char *key)
+{
+    claim_set(cache, key, F_ULOCK);
 }
 
 /* What was cut off gets its line feed, so that the next line stands alone. */
@@ -234,12 +260,13 @@ oomsight_status oos_matrix_cache_open(const char *dir, oos_matrix_cache **ret_ca
     oos_matrix_cache *cache = arena ? OOS_NEW(arena, oos_matrix_cache) : NULL;
     char *folder = arena ? oos_arena_format(arena, "%s", dir) : NULL;
     const char *path = arena ? oos_arena_format(arena, "%s/matrix.ndjson", dir) : NULL;
-    if (!cache || !folder || !path) {
+    const char *claims = arena ? oos_arena_format(arena, "%s/claims", dir) : NULL;
+    if (!cache || !folder || !path || !claims) {
         oos_arena_free(arena);
         return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for the cache");
     }
     cache->arena = arena;
-    cache->fd = -1;
+    cache->fd = cache->claims = -1;
     /* a link there would have us write lines into another file: whoever wants another place names another folder */
     if (folders_make(folder))
         cache->fd = open(path, O_RDWR | O_APPEND | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0666);
@@ -251,6 +278,7 @@ oomsight_status oos_matrix_cache_open(const char *dir, oos_matrix_cache **ret_ca
         oos_matrix_cache_close(cache);
         return status;
     }
+    cache->claims = open(claims, O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0666);
     *ret_cache = cache;
     return OOMSIGHT_OK;
 }
@@ -260,6 +288,7 @@ void oos_matrix_cache_close(oos_matrix_cache *cache)
     if (!cache) return;
     HASH_CLEAR(hh, cache->table);
     if (cache->fd >= 0) close(cache->fd);
+    if (cache->claims >= 0) close(cache->claims);
     oos_arena_free(cache->arena);
 }
 

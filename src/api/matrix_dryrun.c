@@ -91,7 +91,9 @@ static oomsight_status point_start(oomsight_matrix *matrix, uint64_t number, oos
 {
     if (number >= matrix->file.points)
         return oos_fail(reterr, OOMSIGHT_USAGE, "the matrix has no point %llu", (unsigned long long)number);
-    *ret_there = oos_matrix_place_of(&matrix->file, number, ret_place);
+    *ret_there =
+        number % matrix->shards == matrix->shard && oos_matrix_place_of(&matrix->file, number, ret_place);
+    if (!*ret_there) return OOMSIGHT_OK;
     oos_arena_reset(matrix->scratch);
     oos_matrix_point_begin(&matrix->file, ret_place, number, matrix->scratch, &matrix->point);
     return OOMSIGHT_OK;
@@ -107,8 +109,11 @@ oomsight_status oomsight_matrix_task_of(oomsight_matrix *matrix, uint64_t number
     OOS_TRY(point_start(matrix, number, &place, &there, reterr));
     *ret_need = OOMSIGHT_MATRIX_EXCLUDED;
     if (!there) return OOMSIGHT_OK;
-    if (matrix->cache && oos_matrix_cache_key(matrix, &place, key) &&
-        oos_matrix_cache_find(matrix->cache, key, matrix->scratch, &matrix->point)) {
+    bool const has_key = matrix->cache && oos_matrix_cache_key(matrix, &place, key);
+    bool const free_to_run = !has_key || oos_matrix_cache_claim(matrix->cache, key);
+    if (has_key) oos_matrix_cache_refresh(matrix->cache); /* whoever had the claim before may have answered */
+    if (has_key && oos_matrix_cache_find(matrix->cache, key, matrix->scratch, &matrix->point)) {
+        if (free_to_run) oos_matrix_cache_release(matrix->cache, key);
         *ret_need = OOMSIGHT_MATRIX_KNOWN;
         matrix->kept++;
         return point_give(matrix, &place, ret_point, reterr);
@@ -119,7 +124,7 @@ oomsight_status oomsight_matrix_task_of(oomsight_matrix *matrix, uint64_t number
     put_command(matrix, &place, w);
     for (size_t i = 0; i < w->count; i++)
         if (!w->list[i]) return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for a command");
-    *ret_need = OOMSIGHT_MATRIX_RUN;
+    *ret_need = free_to_run ? OOMSIGHT_MATRIX_RUN : OOMSIGHT_MATRIX_TAKEN;
     oomsight_matrix_task const task = {.size = sizeof task,
                                        .words = w->list,
                                        .word_count = w->count,
@@ -180,10 +185,12 @@ oomsight_status oomsight_matrix_answer(oomsight_matrix *matrix, uint64_t number,
     }
     point->seconds = (double)(int64_t)(seconds * 1000 + 0.5) / 1000;
     point->attempts = attempts;
-    if (matrix->cache && definite(point) && oos_matrix_cache_key(matrix, &place, key)) {
+    bool const has_key = matrix->cache && oos_matrix_cache_key(matrix, &place, key);
+    if (has_key && definite(point)) {
         bool const kept = oos_matrix_cache_keep(matrix->cache, key, point);
         matrix->kept += kept;
         matrix->unkept += !kept;
     }
+    if (has_key) oos_matrix_cache_release(matrix->cache, key);
     return point_give(matrix, &place, ret_point, reterr);
 }

@@ -50,7 +50,8 @@ static void stretch_answer(const oomsight_matrix *matrix, uint64_t stretch, plac
     p->count = 0;
     for (uint64_t number = first; number < first + STRETCH && number < points; number++) {
         oos_matrix_place where;
-        if (!oos_matrix_place_of(&matrix->file, number, &where)) continue;
+        if (number % matrix->shards != matrix->shard || !oos_matrix_place_of(&matrix->file, number, &where))
+            continue;
         oomsight_matrix_point *point = &p->points[p->count];
         char *key = p->keys ? p->keys[p->count] : NULL;
         if (key) *key = '\0';

@@ -116,3 +116,27 @@ uint64_t oomsight_streams_refused(const oomsight_streams *a)
 {
     return oos_streams_look(a->streams).refused;
 }
+
+/* ---- what goes to a receiver of OpenTelemetry ---- */
+
+oomsight_status oomsight_otlp_request(const char *lines, size_t bytes, char **ret_text, size_t *ret_records,
+                                      oomsight_error *reterr)
+{
+    oos_text text = {0};
+    size_t const records = oos_otlp_request((oos_view){lines, bytes}, &text);
+    *ret_records = records;
+    *ret_text = NULL;
+    if (records) return oos_text_take(&text, ret_text, reterr);
+    oos_text_free(&text);
+    return OOMSIGHT_OK;
+}
+
+int oomsight_otlp_answer(const char *text, size_t bytes, int over, oomsight_otlp_reply *ret_reply)
+{
+    oos_otlp_reply reply;
+    int const complete = oos_otlp_answer((oos_view){text, bytes}, over != 0, &reply);
+    oomsight_otlp_reply const given = {
+        .size = sizeof given, .status = reply.status, .wait_s = reply.wait_s, .rejected = reply.rejected};
+    oos_params_give(ret_reply, &given, sizeof given);
+    return complete;
+}

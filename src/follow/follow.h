@@ -308,3 +308,17 @@ void oos_watch_add(oos_watch *watch, const char *path, size_t root, const char *
  * something was missed. */
 bool oos_watch_take(oos_watch *watch, void (*on_change)(void *context, size_t root, const char *relative),
                     void *context);
+
+/* Incidents for a receiver of OpenTelemetry (OTLP/HTTP). */
+
+/* The body of a request with every line that is an incident, as JSON; returns their number. */
+size_t oos_otlp_request(oos_view lines, oos_text *text);
+
+typedef struct oos_otlp_reply {
+    unsigned status;   /* of HTTP, 0: none came */
+    unsigned wait_s;   /* as the receiver asks, at most five minutes */
+    uint64_t rejected; /* records that it took and did not keep */
+} oos_otlp_reply;
+
+/* What was received so far; `over`: no more comes. False: more is needed. */
+bool oos_otlp_answer(oos_view text, bool over, oos_otlp_reply *ret_reply);

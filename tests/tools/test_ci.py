@@ -22,6 +22,7 @@ HARMLESS = {
     "tests/unit/test_literals.c": "judged where clocks_decide()", "tests/unit/test_safetensors.c": "judged where clocks_decide()",
     "tests/unit/test_secret.c": "judged where clocks_decide()", "tests/unit/test_sim.c": "10 s of a processor where 0.1 is usual",
     "tests/unit/test_locate.c": "a hang is ended after 100 s", "tests/shim/fake_program.c": "ends itself after 200 s where the test could not",
+    "tests/cli/matrix_claims.sh": "the sleep keeps a start alive while another process asks for it",
     "tests/unit/hub_server.py": "the server that is slow", "tests/secrets/test_bundle.py": "30 s where one is usual",
     "tests/shim/test_collectives.c": "20 s where less than one is usual; the sleep keeps a peer alive while another waits",
     "tests/shim/test_guard.c": "a thread is cancelled at any moment: all must hold; a hang is ended after 200 s",
