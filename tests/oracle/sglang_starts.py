@@ -38,6 +38,10 @@ def free_gib(told):
     return None
 
 
+def others_gib(told):
+    return sum(hold["bytes"] for phase in told["phases"][:1] for hold in phase["holds"] if hold["owner"] == "other processes") / GIB
+
+
 def off(mine, theirs):
     return 100 * (mine / float(theirs) - 1)
 
@@ -46,7 +50,7 @@ def judge(binary, row):
     told = plan(binary, row)
     free = free_gib(told)
     if free and row["begin"] and free - float(row["begin"]) > OTHERS_GIB:
-        told = plan(binary, row, free - float(row["begin"]))
+        told = plan(binary, row, others_gib(told) + free - float(row["begin"]))
     own = (told.get("setup") or {}).get("own") or {}
     says = told["verdict"]
     found = {"verdict": says, "why": told.get("why") or "", "answered": says != "unknown"}
