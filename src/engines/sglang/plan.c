@@ -584,6 +584,22 @@ static const char *unread_of(const work *w)
     return NULL;
 }
 
+/* All images of a step are encoded together (managers/mm_schedule.py), and no start tries one: for how many of the largest size there is
+ * room. NULL: none come, or the start fails. */
+static const char *untried(const work *w)
+{
+    const oos_moment *moment = moment_of(w->plan, OOS_PHASE_RUNTIME_PREFILL);
+    uint64_t const one = w->activation.encoder.bytes, layers = w->activation.forward.bytes;
+    if (!moment || !moment->ok || !w->sglang->images) return NULL;
+    if (!one) return "SGLang tries no image when it starts, and what its encoder takes is not known here.";
+    uint64_t const beside = oos_sub(moment->peak_bytes, oos_max(one, layers));
+    uint64_t const most = oos_sub(moment->limit_bytes, beside) / one;
+    return oos_arena_format(w->arena,
+                            "SGLang tries no image when it starts: encoding one of the largest size takes "
+                            "%.2f GiB, and there is room for %llu at once.",
+                            (double)one / 0x1p30, (unsigned long long)oos_max(1, most));
+}
+
 /* The settings under the names that reports have for them. */
 static oomsight_status settings_tell(work *w, oomsight_error *reterr)
 {
@@ -615,6 +631,7 @@ static oomsight_status settings_tell(work *w, oomsight_error *reterr)
         .share_flag = "--mem-fraction-static",
         .share = setup->static_fraction,
         .beside_bytes = oos_add(w->graphs.taken.high, w->outside.runtime_growth.high),
+        .untried = untried(w),
     };
     if (!plan->told.settings) return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for the setup");
     return oos_parts_tell(w->arena, &w->activation, &w->outside, &w->graphs, plan, reterr);
