@@ -236,6 +236,7 @@ oomsight_status oos_doubts_find(oos_arena *arena, const oos_doubt_facts *facts, 
     if (plan->doubtful.drafter_unknown) /* of a value: a change that drops the drafter ends it */
         add(&l, "The layers that the model drafts with are not known here: their memory is not counted.");
     size_t const of_values = l.count;
+    if (plan->doubtful.untried) add(&l, plan->doubtful.untried);
     by_flags(&l, facts->serve);
     by_variables(&l, facts->env);
     size_t const before = l.count;

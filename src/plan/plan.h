@@ -246,6 +246,7 @@ typedef struct oos_doubtful {
     const char *offload_cache_flag; /* the same of the cache, over all ranks; NULL: none does */
     bool drafter;                   /* a model of its own drafts */
     bool drafter_unknown;           /* layers draft that are not known here */
+    const char *untried;            /* what no start shows, as a sentence; NULL: nothing */
 } oos_doubtful;
 
 /* Will it start? */

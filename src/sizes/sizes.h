@@ -120,6 +120,7 @@ typedef struct oos_forward {
     oos_constant more_kernels,
         more_spill; /* what a release takes beyond the usual: images, local memory of its kernels */
     uint64_t more_collectives; /* ... buffers of its first all-reduce */
+    bool mxfp4_swizzled;       /* experts in MXFP4 have their layout on every PyTorch */
 } oos_forward;
 
 /* Bytes above the weights in the layers of a stage. */

@@ -581,7 +581,13 @@ static void states_have_a_share_of_the_pool(void **state)
     oos_arena *arena = oos_arena_create(1 << 12);
     oos_argument_facts *facts;
     assert_int_equal(oos_architectures_load(arena, NULL, "sglang", &facts, NULL), OOMSIGHT_OK);
-    sglang_rules const rules = {.facts = facts};
+    sglang_rules const rules = {.facts = facts,
+                                .states_as_stated = true,
+                                .states_tracked = true,
+                                .states_padded = true,
+                                .states_drafts_joint = true,
+                                .states_flag_always = true,
+                                .states_share_unasked = true};
     static const oos_layer layers[3];
     sglang_drafts const none = {0}, drafts = {.present = true, .tokens = 2};
     for (size_t i = 0; i < sizeof starts / sizeof *starts; i++) {
@@ -595,7 +601,7 @@ static void states_have_a_share_of_the_pool(void **state)
         sglang_states states = oos_sglang_states_of(&request, &setup);
         assert_null(states.unread);
         double const left = (double)starts[i].second_look - 24815599616.0 * (1 - 0.724);
-        double const rest = oos_sglang_states_take(&request, &none, &states, left);
+        double const rest = oos_sglang_states_take(&request, &rules, &none, &states, left);
         assert_int_equal(states.slots, starts[i].slots);
         assert_int_equal(states.slots / states.per_request, starts[i].running);
         assert_int_equal((uint64_t)(rest / (double)starts[i].cell), starts[i].tokens);
@@ -608,13 +614,13 @@ static void states_have_a_share_of_the_pool(void **state)
         static const uint64_t slots[] = {200, 64, 0, 0}, each[] = {5, 1, 3, 4};
         for (size_t k = 0; k < 4; k++) {
             states = oos_sglang_states_of(&asked[k], &setup);
-            assert_true(oos_sglang_states_take(&asked[k], &none, &states, left) < left);
+            assert_true(oos_sglang_states_take(&asked[k], &rules, &none, &states, left) < left);
             assert_int_equal(states.per_request, each[k]);
             assert_int_equal(states.slots, slots[k] ? slots[k] : starts[i].slots);
         }
         /* drafts take slots for each of their tokens */
         uint64_t const without = states.slots;
-        (void)oos_sglang_states_take(&request, &drafts, &states, left);
+        (void)oos_sglang_states_take(&request, &rules, &drafts, &states, left);
         assert_true(states.slots < without && states.bytes > (states.slots + 1) * states.slot_bytes);
         sglang_request const half = {.state_share = 0.9, .page = 1, .state_dtype = "bfloat16"};
         assert_true(oos_sglang_states_of(&half, &setup).slot_bytes < states.slot_bytes * 11 / 20);

@@ -145,6 +145,7 @@ static oos_forward step_of(const sglang_start *setup, uint64_t decoding, bool im
                          .length = setup->context_length,
                          .dtype = setup->dtype,
                          .experts = experts_of(setup),
+                         .mxfp4_swizzled = true, /* quantization/mxfp4.py, _swizzle_mxfp4 */
                          .runner_bytes = oos_add(oos_mul(setup->chunk_tokens, 40), tables),
                          .sampler = {.sorts = true, .few_apart = true},
                          .media = {.runs = setup->multimodal && images, .images_most = 999},
@@ -256,7 +257,7 @@ static void pool_fill(work *w, double left)
     const sglang_request *r = w->sglang->request;
     oos_assert(r->page > 0 && sglang_of(plan)->context_length > 0);
     uint64_t const page = r->page;
-    left = oos_sglang_states_take(r, &w->drafts, &w->states, left);
+    left = oos_sglang_states_take(r, w->sglang->rules, &w->drafts, &w->states, left);
     plan->kv.available_bytes = left > 0 ? oos_u64_from(left) : 0;
     uint64_t tokens = w->pool.cell > 0 ? oos_u64_from((double)plan->kv.available_bytes / w->pool.cell) : 0;
     if (r->tokens_most.known) tokens = oos_min(tokens, r->tokens_most.value);
@@ -565,8 +566,11 @@ static const char *unread_of(const work *w)
     if (is_elsewhere(w)) return "this release of SGLang has no class for this architecture";
     if (w->sglang->request->unread) return w->sglang->request->unread;
     if (w->pool.unread) return w->pool.unread;
-    if (w->sglang->request->release_early && (w->states.layers || w->drafts.present || w->sglang->images))
-        return "recurrent states, images and draft models of this release are not modelled for SGLang";
+    const sglang_rules *rules = w->sglang->rules;
+    if (w->states.layers && !rules->states_read)
+        return "recurrent states of this release are not modelled for SGLang";
+    if (w->drafts.present && !rules->drafts_read)
+        return "draft models of this release are not modelled for SGLang";
     if (w->states.unread) return w->states.unread;
     if (w->drafts.unread) return w->drafts.unread;
     if (kv) return "this --kv-cache-dtype is not modelled for SGLang";
@@ -578,6 +582,22 @@ static const char *unread_of(const work *w)
     if (model->quant_unknown && w->plan->sizes.weights.source == OOS_SOURCE_ESTIMATED)
         return "this quantisation is not known here";
     return NULL;
+}
+
+/* All images of a step are encoded together (managers/mm_schedule.py), and no start tries one: for how many of the largest size there is
+ * room. NULL: none come, or the start fails. */
+static const char *untried(const work *w)
+{
+    const oos_moment *moment = moment_of(w->plan, OOS_PHASE_RUNTIME_PREFILL);
+    uint64_t const one = w->activation.encoder.bytes, layers = w->activation.forward.bytes;
+    if (!moment || !moment->ok || !w->sglang->images) return NULL;
+    if (!one) return "SGLang tries no image when it starts, and what its encoder takes is not known here.";
+    uint64_t const beside = oos_sub(moment->peak_bytes, oos_max(one, layers));
+    uint64_t const most = oos_sub(moment->limit_bytes, beside) / one;
+    return oos_arena_format(w->arena,
+                            "SGLang tries no image when it starts: encoding one of the largest size takes "
+                            "%.2f GiB, and there is room for %llu at once.",
+                            (double)one / 0x1p30, (unsigned long long)oos_max(1, most));
 }
 
 /* The settings under the names that reports have for them. */
@@ -611,6 +631,7 @@ static oomsight_status settings_tell(work *w, oomsight_error *reterr)
         .share_flag = "--mem-fraction-static",
         .share = setup->static_fraction,
         .beside_bytes = oos_add(w->graphs.taken.high, w->outside.runtime_growth.high),
+        .untried = untried(w),
     };
     if (!plan->told.settings) return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for the setup");
     return oos_parts_tell(w->arena, &w->activation, &w->outside, &w->graphs, plan, reterr);
@@ -692,6 +713,15 @@ static oomsight_status notes_put(work *w, sglang_start *setup, oomsight_error *r
     return OOMSIGHT_OK;
 }
 
+static oos_amount communicators_of(const sglang_start *setup)
+{
+    oos_constant_where const where = {
+        .ranks = setup->tp, .nvlink = oos_device_driver(&setup->device, setup->rules->torch_minor).nvlink};
+    oos_constant const seen = oos_constant_at(&oos_sglang_constants, SGLANG_communicators, &where);
+    oos_assert(seen.low <= seen.value && seen.value <= seen.high);
+    return oos_amount_guess(seen.value, seen.low, seen.high, "NCCL communicators and all-reduce buffers");
+}
+
 static oomsight_status sizes_fill(work *w, sglang_start *setup, oomsight_error *reterr)
 {
     oos_plan *plan = w->plan;
@@ -715,11 +745,7 @@ static oomsight_status sizes_fill(work *w, sglang_start *setup, oomsight_error *
     oos_forward const step = step_of(setup, w->sglang->decode_batch, w->sglang->images);
     oos_forward_activation(&step, &w->activation);
     oos_forward_outside(&step, &w->outside);
-    if (w->outside.nccl.bytes) /* its groups of ranks are others, and no reading of them is known */
-        w->outside.nccl =
-            oos_amount_guess(VALUE(communicators), 0,
-                             oos_device_driver(&setup->device, setup->rules->torch_minor).communicators_high,
-                             "NCCL communicators and all-reduce buffers");
+    if (w->outside.nccl.bytes) w->outside.nccl = communicators_of(setup); /* its groups of ranks are others */
     plan->sizes.context = w->outside.context;
     plan->sizes.communicators = w->outside.nccl;
     graphs_of(w->sglang, setup->model->mla, &w->graphs);

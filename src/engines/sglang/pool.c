@@ -12,7 +12,7 @@ bool oos_sglang_layer_bytes(const sglang_start *setup, const oos_attention *a, u
     case OOS_MIXER_FULL:
     case OOS_MIXER_SLIDING:
         *ret_bytes = oos_mul(oos_mul(kv_heads, oos_add(a->head_dim, a->head_dim_v)), item);
-        return !a->shares_kv && !a->indexer_dim;
+        return !a->indexer_dim; /* a layer that reads the cache of another has its own all the same */
     case OOS_MIXER_MLA:
         *ret_bytes = oos_mul(oos_add(a->kv_lora_rank, a->rope_dim), item);
         return !a->indexer_dim && !a->compress_ratio;

@@ -339,6 +339,8 @@ static double share_by_ranks(const sglang_setup *s)
 
 /* What "images" of an architecture says; 0: images are taken, and no prefill is captured. */
 enum { IMAGES_CAPTURED = 2, IMAGES_ON_DEMAND = 3 };
+#define SHARE_WITH_IMAGES                                                                                    \
+    0.90 /* of the first releases, be the share given or not (model_runner.py, model_specific_adjustment) */
 
 /* A tower makes the share smaller by its size (adjust_mem_fraction_for_vlm): the fields of the config that most towers have, and for
  * those that call them otherwise the usual tower. */
@@ -396,9 +398,11 @@ void oos_sglang_resolve(const sglang_request *request, const sglang_rules *rules
     double const mib = (double)oos_max(1, s.device_mib);
     bool const first = rules->tiers == TIERS_FIRST;
     double usual = first ? share_by_ranks(&s) : round3((mib - s.reserve_mib) / mib);
-    if (s.images && !request->decode_only) usual = share_beside(model, usual);
-    if (s.images) s.images_mib = images_mib(&s, start->env, model, device);
-    double const fraction = oos_f64_or(request->fraction, usual);
+    if (s.images && rules->tower_share && (!request->decode_only || !rules->tower_unused_by_decode))
+        usual = share_beside(model, usual);
+    if (s.images && rules->images_reserved) s.images_mib = images_mib(&s, start->env, model, device);
+    double fraction = oos_f64_or(request->fraction, usual);
+    if (s.images && !rules->tower_share) fraction *= SHARE_WITH_IMAGES;
     if (first) s.reserve_mib = mib - mib * fraction;
     s.fraction = fraction > 1000 ? 1000 : fraction > -1000 ? fraction : -1000;
     *ret_setup = s;

@@ -140,8 +140,8 @@ bool oos_sglang_layer_bytes(const sglang_start *setup, const oos_attention *atte
 
 sglang_states oos_sglang_states_of(const sglang_request *request, const sglang_start *setup);
 /* Of `left` bytes; returns what is left for tokens. */
-double oos_sglang_states_take(const sglang_request *request, const sglang_drafts *drafts,
-                              sglang_states *states, double left);
+double oos_sglang_states_take(const sglang_request *request, const sglang_rules *rules,
+                              const sglang_drafts *drafts, sglang_states *states, double left);
 
 uint64_t oos_sglang_reach(const sglang_request *request); /* devices that a machine must have for its ranks */
 void oos_sglang_request_read(oos_arena *arena, const oos_serve *serve, sglang_request *ret_request);

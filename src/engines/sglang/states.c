@@ -29,8 +29,8 @@ static uint64_t layer_bytes(const sglang_request *request, const sglang_start *s
     oos_dtype const conv = first_of(named(setup, "SGLANG_MAMBA_CONV_DTYPE"), OOS_DTYPE_BF16);
     oos_dtype const asked =
         request->state_dtype ? oos_dtype_find(request->state_dtype) : named(setup, "SGLANG_MAMBA_SSM_DTYPE");
-    oos_dtype const own =
-        first_of(a->mixer == OOS_MIXER_GDN ? a->state_dtype : OOS_DTYPE_UNKNOWN, OOS_DTYPE_F32);
+    bool const stated = a->mixer == OOS_MIXER_GDN && setup->rules && setup->rules->states_as_stated;
+    oos_dtype const own = first_of(stated ? a->state_dtype : OOS_DTYPE_UNKNOWN, OOS_DTYPE_F32);
     return oos_add(oos_mul(oos_mul(state.rows, state.channels), oos_dtype_bytes(conv)),
                    oos_mul(state.elements, oos_dtype_bytes(first_of(asked, own))));
 }
@@ -47,7 +47,8 @@ static uint64_t slots_of(const sglang_request *request, const sglang_start *setu
     const oos_given_variable *skips =
         setup->env ? oos_engine_env_given(setup->env, "SGLANG_OPT_MAMBA_SKIP_DECODE_LOCK") : NULL;
     bool const skip = skips && skips->on.known && skips->on.value;
-    bool const by_itself = kind == POOL_TRACKED && (!request->overlap_off || request->page > 1) &&
+    bool const by_itself = kind == POOL_TRACKED && setup->rules->states_tracked &&
+                           (!request->overlap_off || request->page > 1) &&
                            (!request->linear_backend || strcmp(request->linear_backend, "triton") == 0);
     bool const tracked = strcmp(strategy, "auto") == 0 ? by_itself : strcmp(strategy, "no_buffer") != 0;
     bool const lazy = strcmp(strategy, "extra_buffer_lazy") == 0;
@@ -76,32 +77,42 @@ sglang_states oos_sglang_states_of(const sglang_request *request, const sglang_s
     return states;
 }
 
-double oos_sglang_states_take(const sglang_request *request, const sglang_drafts *drafts,
-                              sglang_states *states, double left)
+/* Where the pool is no share: what the flag says, or a slot for each request where prefixes are not kept. */
+static oos_u64 slots_given(const sglang_request *r, const sglang_rules *rules, uint64_t replicas,
+                           uint64_t running, bool drafts)
 {
-    uint64_t const slot = states->slot_bytes, replicas = request->replicated ? request->dp : 1;
-    uint64_t const running =
-        oos_max(1, oos_u64_or(request->requests, SGLANG_DRAFTED_REQUESTS) / oos_max(1, replicas));
+    enum { SLOTS_UNASKED = 512 }; /* of the first releases */
+    if (r->states_most.known && (r->radix_off || rules->states_flag_always))
+        return oos_u64_of(r->states_most.value / replicas);
+    if (r->radix_off && (r->requests.known || drafts)) return oos_u64_of(running);
+    return (oos_u64){r->radix_off && !rules->states_share_unasked, SLOTS_UNASKED / replicas};
+}
+
+double oos_sglang_states_take(const sglang_request *request, const sglang_rules *rules,
+                              const sglang_drafts *drafts, sglang_states *states, double left)
+{
+    uint64_t const slot = states->slot_bytes, replicas = request->replicated ? oos_max(1, request->dp) : 1;
+    uint64_t const running = oos_max(1, oos_u64_or(request->requests, SGLANG_DRAFTED_REQUESTS) / replicas);
     if (!states->layers || !slot) return left;
     oos_assert(states->per_request > 0);
     /* verification keeps a state for each drafted token of each request, and for those of a padded one */
     double const tokens = drafts->present ? (double)drafts->tokens : 0;
-    uint64_t most = running;
-    if (request->states_most.known) {
-        states->slots = request->states_most.value / replicas;
-        most = oos_min(running, states->slots / states->per_request);
-    } else if (request->radix_off && (request->requests.known || drafts->present)) {
-        states->slots = running;
-    } else {
-        double const share = left * request->state_share / (1 + request->state_share);
-        double const rest = share - (double)slot * (1 + tokens);
-        states->slots =
-            rest > 0 ? oos_u64_from(rest / ((double)slot * (1 + tokens / (double)states->per_request))) : 0;
-        most = oos_min(running, states->slots / states->per_request);
-    }
+    bool const joint = rules->states_drafts_joint;
+    uint64_t const padding = rules->states_padded ? 1 : 0,
+                   verified = drafts->present ? oos_mul(slot, drafts->tokens) : 0;
+    if (!joint) left -= (double)oos_mul(verified, running);
+    oos_u64 const given = slots_given(request, rules, replicas, running, drafts->present);
+    double const rest = left * request->state_share / (1 + request->state_share) -
+                        (double)(padding * (slot + (joint ? verified : 0)));
+    double const each =
+        (double)slot * (1 + (joint && drafts->present ? tokens / (double)states->per_request : 0));
+    states->slots = given.known ? given.value : rest > 0 ? oos_u64_from(rest / each) : 0;
     if (!states->slots) return 0;
+    uint64_t const most = joint ? oos_min(running, states->slots / states->per_request) : running;
     states->bytes = oos_mul(oos_add(states->slots, 1), slot); /* and one for padding */
+    double const charged = (double)oos_mul(oos_add(states->slots, padding), slot) +
+                           (joint ? (double)oos_mul(verified, oos_add(most, padding)) : 0);
     if (drafts->present)
         states->bytes = oos_add(states->bytes, oos_mul(oos_mul(slot, oos_add(most, 1)), drafts->tokens));
-    return left - (double)states->bytes;
+    return left - charged;
 }

@@ -175,6 +175,10 @@ static uint64_t mxfp4_spill(const oos_forward *step, oos_constant_end end)
     for (size_t i = 0; i < step->model->quant_count; i++)
         mxfp4 = mxfp4 || step->model->quants[i].kind == OOS_QUANT_MXFP4;
     uint64_t const units = step->device->sms ? step->device->sms : 132;
+    if (step->mxfp4_swizzled) {
+        if (end != OOS_CONSTANT_HIGH) return 0;
+        end = OOS_CONSTANT_VALUE; /* nobody has seen that layout spill, nor that it does not */
+    }
     return mxfp4 ? oos_mul(oos_mul(units, 2048), oos_constant_end_of(FITTED(mxfp4_spill), end)) : 0;
 }
 
