@@ -407,6 +407,7 @@ oomsight_status oomsight_check_render(const oomsight_check *check, const oomsigh
     case OOMSIGHT_FORMAT_JSON: oos_report_check_json(&text, &page); break;
     case OOMSIGHT_FORMAT_GITHUB: oos_report_check_github(&text, &page); break;
     case OOMSIGHT_FORMAT_SARIF: oos_report_check_sarif(&text, &page); break;
+    case OOMSIGHT_FORMAT_HTML: oos_report_check_html(&text, &page, params); break;
     case OOMSIGHT_FORMAT_PATCH: {
         oomsight_status const status = put_patches(&page, &text, reterr);
         if (status != OOMSIGHT_OK) {
@@ -416,10 +417,9 @@ oomsight_status oomsight_check_render(const oomsight_check *check, const oomsigh
         break;
     }
     case OOMSIGHT_FORMAT_MARKDOWN:
-    case OOMSIGHT_FORMAT_HTML:
     case OOMSIGHT_FORMAT_JUNIT:
         return oos_fail(reterr, OOMSIGHT_UNSUPPORTED,
-                        "checks are written as text, JSON, GitHub annotations, SARIF or a patch");
+                        "checks are written as text, JSON, HTML, GitHub annotations, SARIF or a patch");
     }
     return OOS_WHOLE_TEXT(params, &text, ret_text);
 }

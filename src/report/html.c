@@ -31,8 +31,7 @@ static void put_json(oos_text *text, oos_view json)
     }
 }
 
-/* Plain text as it may stand between tags. */
-static void put_plain(oos_text *text, oos_view plain)
+void oos_html_put_plain(oos_text *text, oos_view plain)
 {
     for (size_t i = 0, from = 0; i <= plain.len; i++) {
         bool const end = i == plain.len;
@@ -85,7 +84,7 @@ void oos_html_put_page(oos_text *text, oos_html_parts *p)
     const char *from = p->page, *text_mark = strstr(from, TEXT_MARK);
     if (text_mark) {
         oos_text_add(text, (oos_view){from, (size_t)(text_mark - from)});
-        put_plain(text, view_of(&p->plain));
+        oos_html_put_plain(text, view_of(&p->plain));
         from = text_mark + strlen(TEXT_MARK);
     }
     const char *data_mark = strstr(from, DATA_MARK);
