@@ -96,6 +96,16 @@ void oos_html_put_page(oos_text *text, oos_html_parts *p)
     oos_text_free(&p->data);
 }
 
+/* Phases in words. */
+static void put_points(oos_text *text)
+{
+    oos_json_writer w = {.text = text};
+    oos_json_begin_object(&w);
+    for (oos_phase phase = 0; phase < OOS_PHASE_COUNT; phase++)
+        if (*oos_report_point(phase)) oos_json_field_str(&w, oos_phase_word(phase), oos_report_point(phase));
+    oos_json_end_object(&w);
+}
+
 static void put_report(oos_text *text, parts *p)
 {
     oos_html_parts whole = {.page = oos_report_page,
@@ -103,8 +113,10 @@ static void put_report(oos_text *text, parts *p)
                             .chinese = p->chinese,
                             .pairs = p->pairs,
                             .pair_count = p->pair_count};
-    oos_text_printf(&whole.data, "{\"command\":\"%s\",\"version\":\"%s\",\"about\":[", p->command,
+    oos_text_printf(&whole.data, "{\"command\":\"%s\",\"version\":\"%s\",\"points\":", p->command,
                     OOMSIGHT_VERSION);
+    put_points(&whole.data);
+    oos_text_put(&whole.data, ",\"about\":[");
     oos_text_add(&whole.data, view_of(&p->about));
     oos_text_put(&whole.data, "],\"documents\":[");
     oos_text_add(&whole.data, view_of(&p->documents));

@@ -1,6 +1,7 @@
 /* Pages that are one table: a check, and which GPUs are enough. web/table.html with the rows put into it; it has no script, so that whoever
  * shows files of others (a forge, a build server) shows it as it is. */
 #include "report/report.h"
+#include "base/locale.h"
 #include "base/shown.h"
 
 #include <stdio.h>
@@ -134,12 +135,12 @@ static void put_who(oos_text *body, bool chinese, const oos_checked *checked)
     char line[256];
     oos_text_put(body, "<td class=who>");
     if (plan && !checked->doubt) {
-        snprintf(line, sizeof line, "%s (%.2f GiB)", plan->device ? plan->device : "this GPU",
-                 oos_gib(plan->total_bytes));
+        oos_format(line, sizeof line, "%s (%.2f GiB)", plan->device ? plan->device : "this GPU",
+                   oos_gib(plan->total_bytes));
         put_element(body, chinese, "span class=line", line);
         if (checked->beside) {
-            snprintf(line, sizeof line, "%.2f GiB used by %s", oos_gib(checked->beside_bytes),
-                     checked->beside);
+            oos_format(line, sizeof line, "%.2f GiB used by %s", oos_gib(checked->beside_bytes),
+                       checked->beside);
             put_element(body, chinese, "span class=line", line);
         }
         snprintf(line, sizeof line, "%s %s", plan->engine, plan->engine_version);
@@ -156,9 +157,9 @@ static void put_why(oos_text *body, bool chinese, const oos_checked *checked)
     oos_text_put(body, "<td>");
     if (checked->host_needs_bytes) {
         char line[160];
-        snprintf(line, sizeof line,
-                 "the command keeps %.2f GiB in host memory, the container's limit is %.2f GiB",
-                 oos_gib(checked->host_needs_bytes), oos_gib(checked->found->host_limit_bytes));
+        oos_format(line, sizeof line,
+                   "the command keeps %.2f GiB in host memory, the container's limit is %.2f GiB",
+                   oos_gib(checked->host_needs_bytes), oos_gib(checked->found->host_limit_bytes));
         put_words(body, chinese, line);
     } else if (!plan) {
         put_words(body, chinese, checked->problem);
