@@ -14,6 +14,14 @@ static int answer(const cli_options *given, const oomsight_check *check)
     return result.unplanned ? EXIT_INPUT : EXIT_FITS;
 }
 
+static void told(void *progress, const char *path, size_t at, size_t of)
+{
+    cli_progress *shown = progress;
+    if (progress_due(shown))
+        progress_show(shown, "planning command %zu of %zu, %.0f s passed: %s", at, of,
+                      seconds_since_boot() - shown->since, path);
+}
+
 int cmd_check(cli_options *given)
 {
     oomsight_error error = {0};
@@ -21,6 +29,7 @@ int cmd_check(cli_options *given)
     oomsight_check *check = NULL;
     if (oomsight_data_open(given->data, &data, &error) != OOMSIGHT_OK) return fail_with(&error);
     oomsight_check_params params = OOMSIGHT_CHECK_PARAMS_INIT;
+    cli_progress progress = progress_begin(given);
     params.data = data;
     params.paths = (const char *const *)given->words;
     params.path_count = (size_t)given->word_count;
@@ -32,7 +41,8 @@ int cmd_check(cli_options *given)
     params.compute_capability = given->gpu_cc;
     params.engine_version = LAST(given, release);
     params.models_dir = given->models;
-    oomsight_status const status = oomsight_check_create(&params, &check, &error);
+    oomsight_status const status = oomsight_check_create_told(&params, told, &progress, &check, &error);
+    progress_clear(&progress);
     int const code = status == OOMSIGHT_OK ? answer(given, check) : fail_with(&error);
     oomsight_check_free(check);
     oomsight_data_close(data);

@@ -189,12 +189,20 @@ typedef struct oomsight_dryrun_look {
     uint64_t device_bytes; /* held on the fullest device */
     uint64_t
         calls; /* that the stand-ins have seen; stands still when no process does anything with its device */
+    const char *phase; /* in words; "": none yet */
 } oomsight_dryrun_look;
 #define OOMSIGHT_DRYRUN_LOOK_INIT                                                                            \
     {                                                                                                        \
-        sizeof(oomsight_dryrun_look), 0, 0                                                                   \
+        sizeof(oomsight_dryrun_look), 0, 0, ""                                                               \
     }
 void oomsight_dryrun_watch(const oomsight_dryrun *dryrun, oomsight_dryrun_look *ret_moment);
+
+/* The same as oomsight_check_create(); `told` is called before each command is planned: the `at`-th of the `of` in the file at `path`. */
+typedef void oomsight_check_told(void *data, const char *path, size_t at, size_t of);
+OOMSIGHT_MUST_CHECK oomsight_status oomsight_check_create_told(const oomsight_check_params *params,
+                                                               oomsight_check_told *told, void *told_data,
+                                                               oomsight_check **ret_check,
+                                                               oomsight_error *reterr);
 
 /* A process of the command, and what it holds of the host's memory (/proc/PID/status). */
 typedef struct oomsight_dryrun_process {

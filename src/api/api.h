@@ -79,6 +79,8 @@ typedef struct oos_check_device {
 
 struct oomsight_check {
     oos_arena *arena;
+    oomsight_check_told *told; /* NULL: nobody waits for it */
+    void *told_data;
     oos_checked *list;
     size_t count, room, files;
     size_t failing;      /* plans so far: the search for what helps costs most, and many alike need it once */

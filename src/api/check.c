@@ -70,7 +70,10 @@ static oomsight_status check_bytes(oomsight_check *check, const oomsight_check_p
     oos_found_doubt doubt;
     check->device_count = 0;
     OOS_TRY(oos_found_read(arena, path, bytes, &list, &count, &doubt, reterr));
-    for (size_t k = 0; k < count; k++) oos_check_command(check, params, path, &list[k], k);
+    for (size_t k = 0; k < count; k++) {
+        if (check->told) check->told(check->told_data, path, k + 1, count);
+        oos_check_command(check, params, path, &list[k], k);
+    }
     for (size_t k = 0; k < doubt.skip_count; k++) {
         const oos_found_skip *skip = &doubt.skips[k];
         oos_checked *checked = doubt_one(check, path, skip->line,
@@ -264,6 +267,13 @@ static oomsight_status check_fill(oomsight_check *check, const oomsight_check_pa
 oomsight_status oomsight_check_create(const oomsight_check_params *params, oomsight_check **ret_check,
                                       oomsight_error *reterr)
 {
+    return oomsight_check_create_told(params, NULL, NULL, ret_check, reterr);
+}
+
+oomsight_status oomsight_check_create_told(const oomsight_check_params *params, oomsight_check_told *told,
+                                           void *told_data, oomsight_check **ret_check,
+                                           oomsight_error *reterr)
+{
     OOS_TAKE_PARAMS(oomsight_check_params, params);
     if (!params->data) return oos_fail(reterr, OOMSIGHT_USAGE, "a check needs data");
     OOS_TRY(oos_api_engine_known(params->engine, reterr));
@@ -274,6 +284,8 @@ oomsight_status oomsight_check_create(const oomsight_check_params *params, oomsi
         return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for a check");
     }
     check->arena = arena;
+    check->told = told;
+    check->told_data = told_data;
     oomsight_status const status = OOS_WHOLE_STATUS(params, check_fill(check, params, reterr));
     if (status != OOMSIGHT_OK) {
         oomsight_check_free(check);
