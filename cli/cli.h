@@ -163,6 +163,16 @@ int output_write(const cli_options *given, const char *text);
 int output_give(const cli_options *given, oomsight_status status, char *text, const oomsight_error *error);
 
 /* A line on stderr that may quote somebody's words: secrets in it are hidden, control characters written out. */
+/* On a terminal's stderr, for what takes longer than two seconds: one line that is written over, and gone in the end. `given` --quiet: none. */
+typedef struct cli_progress {
+    bool wanted, shown;
+    double since, shown_at;
+} cli_progress;
+cli_progress progress_begin(const cli_options *given);
+bool progress_due(cli_progress *progress); /* it is time to show it again */
+void progress_show(cli_progress *progress, const char *format, ...) __attribute__((format(printf, 2, 3)));
+void progress_clear(cli_progress *progress);
+
 void complain(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 extern const char *chosen_language; /* of --lang; NULL: as the environment says */

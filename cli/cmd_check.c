@@ -16,6 +16,14 @@ static int answer(const cli_options *given, const oomsight_check *check)
     return result.unplanned ? EXIT_INPUT : EXIT_FITS;
 }
 
+static void told(void *progress, const char *path, size_t at, size_t of)
+{
+    cli_progress *shown = progress;
+    if (progress_due(shown))
+        progress_show(shown, "planning command %zu of %zu, %.0f s passed: %s", at, of,
+                      seconds_since_boot() - shown->since, path);
+}
+
 int cmd_check(cli_options *given)
 {
 #if OOMSIGHT_PROCESSES
@@ -29,6 +37,7 @@ int cmd_check(cli_options *given)
     oomsight_check *check = NULL;
     if (oomsight_data_open(given->data, &data, &error) != OOMSIGHT_OK) return fail_with(&error);
     oomsight_check_params params = OOMSIGHT_CHECK_PARAMS_INIT;
+    cli_progress progress = progress_begin(given);
     params.data = data;
     params.paths = (const char *const *)given->words;
     params.path_count = (size_t)given->word_count;
@@ -44,8 +53,10 @@ int cmd_check(cli_options *given)
 #if OOMSIGHT_PROCESSES
     if (given->exact && !plan_asker_open(given, data, &asker)) fputs("oomsight check: no memory\n", stderr);
 #endif
-    oomsight_status const status =
-        oomsight_check_create_asked(&params, asker.ask ? &asker : NULL, &check, &error);
+    oomsight_check_with const with = {
+        .asker = asker.ask ? &asker : NULL, .told = told, .told_data = &progress};
+    oomsight_status const status = oomsight_check_create_with(&params, &with, &check, &error);
+    progress_clear(&progress);
     int const code = status == OOMSIGHT_OK ? answer(given, check) : fail_with(&error);
 #if OOMSIGHT_PROCESSES
     plan_asker_close(&asker);

@@ -11,6 +11,17 @@
 
 enum { IDENTITIES_MAX = 64 };
 
+/* How far it is, and how long it may still take. */
+static void how_far(matrix_run *run)
+{
+    double const spent = seconds_since_boot() - run->progress.since;
+    unsigned long long const points = oomsight_matrix_share(run->matrix);
+    if (!progress_due(&run->progress) || !run->done || run->done == points) return;
+    progress_show(&run->progress, "%llu of %llu points %s, about %.0f s left", (unsigned long long)run->done,
+                  points, oomsight_matrix_is_dryrun(run->matrix) ? "started" : "planned",
+                  spent * (double)(points - run->done) / (double)run->done);
+}
+
 void matrix_tell(matrix_run *run, const oomsight_matrix_point *point)
 {
     FILE *const files[] = {run->lines, run->points};
@@ -20,10 +31,12 @@ void matrix_tell(matrix_run *run, const oomsight_matrix_point *point)
         run->unwritten |= fwrite(point->line, 1, point->line_bytes, files[i]) != point->line_bytes;
         run->unwritten |= fputc('\n', files[i]) == EOF;
     }
-    if (run->given->merge || !oomsight_matrix_is_dryrun(run->matrix)) return;
+    if (run->given->merge) return;
+    if (!oomsight_matrix_is_dryrun(run->matrix)) return how_far(run);
     for (size_t i = 0; i < 2; i++) /* they take minutes: whoever reads along sees each */
         if (files[i]) fflush(files[i]);
     if (run->given->quiet) return;
+    progress_clear(&run->progress);
     static const char *const words[] = {"starts", "tight", "fails", "refused", "unknown"};
     char release[64];
     fprintf(stderr, "[%llu/%llu] %s on %s, %s, %s: %s", (unsigned long long)run->done,
@@ -36,24 +49,11 @@ void matrix_tell(matrix_run *run, const oomsight_matrix_point *point)
     fputs(point->cached ? " (kept from before)" : "", stderr);
     if (!point->cached) fprintf(stderr, " (%.0f s)", point->seconds);
     fputc('\n', stderr);
-}
-
-/* On a terminal, for what takes more than two seconds: how far it is, and how long it may still take. */
-static void progress_show(const matrix_run *run, double since, double *shown_at)
-{
-    double const now = seconds_since_boot(), spent = now - since;
-    unsigned long long const points = oomsight_matrix_share(run->matrix);
-    if (run->given->quiet || spent < 2 || now - *shown_at < 0.5) return;
-    *shown_at = now;
-    fprintf(stderr, "\r\033[K%llu of %llu points planned, about %.0f s left\r", (unsigned long long)run->done,
-            points, spent * (double)(points - run->done) / (double)run->done);
+    how_far(run);
 }
 
 static int plan_all(matrix_run *run)
 {
-    bool const terminal = isatty(STDERR_FILENO);
-    double const since = seconds_since_boot();
-    double shown_at = 0;
     int code = 0;
     for (;;) {
         oomsight_error error = {0};
@@ -61,9 +61,8 @@ static int plan_all(matrix_run *run)
         if (oomsight_matrix_next(run->matrix, &point, &error) != OOMSIGHT_OK) code = fail_with(&error);
         if (code || !point || run->unwritten) break;
         matrix_tell(run, point);
-        if (terminal) progress_show(run, since, &shown_at);
     }
-    if (shown_at > 0) fputs("\r\033[K", stderr);
+    progress_clear(&run->progress);
     return code;
 }
 
@@ -119,7 +118,10 @@ static FILE *file_open(const char *path)
 
 static int run_all(const cli_options *given, oomsight_matrix *matrix)
 {
-    matrix_run run = {.given = given, .matrix = matrix, .part = given->shard != NULL};
+    matrix_run run = {.given = given,
+                      .matrix = matrix,
+                      .part = given->shard != NULL,
+                      .progress = progress_begin(given)};
     int code = EXIT_INPUT;
     if (run.part || (given->render.format == OOMSIGHT_FORMAT_JSON && !given->diff[0])) {
         run.lines = given->output ? file_open(given->output) : stdout;

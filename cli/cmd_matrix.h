@@ -9,6 +9,7 @@ enum { MATRIX_ENGINES = ARRAY_COUNT(((cli_options *)0)->engine), MATRIX_UNDER = 
 
 /* One run of the command: where points go as they come. */
 typedef struct matrix_run {
+    cli_progress progress;
     const cli_options *given;
     oomsight_matrix *matrix;
     FILE *lines;   /* the output, when it is lines; or NULL */

@@ -172,12 +172,14 @@ typedef struct pump {
     size_t len;
     unsigned state; /* OOMSIGHT_DRYRUN_... */
     bool quiet;
+    cli_progress progress;
 } pump;
 
 static void line_done(pump *p, char end)
 {
     p->state |= oomsight_dryrun_line(p->dryrun, p->line, p->len);
     if (!p->quiet) {
+        progress_clear(&p->progress);
         fwrite(p->line, 1, p->len, stderr);
         fputc(end, stderr);
     }
@@ -223,6 +225,20 @@ static void group_end(pid_t pid, int *fd, pump *p)
 }
 
 typedef enum wish { GO_ON, STOP_READY, STOP_TIME, STOP_INTERRUPTED, STOP_AFTERMATH } wish;
+
+/* Its phase and the time: how long a start takes nobody knows. */
+static void how_far(const dryrun_options *options, pump *p)
+{
+    oomsight_dryrun_look now = OOMSIGHT_DRYRUN_LOOK_INIT;
+    double const spent = dryrun_now() - options->started, most = DRYRUN_SECONDS(options);
+    if (!progress_due(&p->progress)) return;
+    oomsight_dryrun_watch(p->dryrun, &now);
+    if (most > 0)
+        progress_show(&p->progress, "%s%s%.0f s of at most %.0f", now.phase, *now.phase ? ", " : "", spent,
+                      most);
+    else
+        progress_show(&p->progress, "%s%s%.0f s passed", now.phase, *now.phase ? ", " : "", spent);
+}
 
 static wish decide(const dryrun_options *options, const dryrun_engine *engine, const pump *p, bool load_done,
                    double *failed_at)
@@ -377,6 +393,7 @@ static void pump_all(const dryrun_options *options, const dryrun_engine *engine,
             looked_at = dryrun_now();
             dryrun_host_look(pid, p->dryrun);
         }
+        if (!loads.sender) how_far(options, p);
         bool const load_done = loading_done(&loads, p->state & OOMSIGHT_DRYRUN_READY);
         if (gone_at == 0 && is_gone(pid)) gone_at = dryrun_now();
         wish const next = decide(options, engine, p, load_done, &failed_at);
@@ -408,7 +425,7 @@ int dryrun_child_run(const dryrun_options *options, const dryrun_engine *engine,
     if (loads == MAP_FAILED || !dryrun_shim_dir(engine->cuda_major, folder, sizeof folder) ||
         pipe2(ends, O_CLOEXEC) != 0)
         return EXIT_OUR_FAULT;
-    p = (pump){.dryrun = dryrun, .quiet = options->given->quiet};
+    p = (pump){.dryrun = dryrun, .quiet = options->given->quiet, .progress = progress_begin(options->given)};
     if (engine->added && !options->given->quiet) {
         fputs("oomsight dryrun: added:", stderr);
         for (int i = options->given->word_count; engine->command[i]; i++)
@@ -426,6 +443,7 @@ int dryrun_child_run(const dryrun_options *options, const dryrun_engine *engine,
     *ret_result = (dryrun_result){0};
     pump_all(options, engine, segment_path, pid, ends[0], &p, loads, ret_result);
     if (p.len) line_done(&p, '\n');
+    progress_clear(&p.progress);
 
     int status = 0;
     while (waitpid(pid, &status, 0) < 0 && errno == EINTR) {

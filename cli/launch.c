@@ -52,10 +52,3 @@ void environment_put_front(const char *name, const char *value)
     setenv(name, joined ? joined : value, 1);
     free(joined);
 }
-
-double seconds_since_boot(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_BOOTTIME, &now);
-    return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
-}

@@ -4,6 +4,14 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#ifdef CLOCK_BOOTTIME
+#define CLOCK_SINCE_BOOT CLOCK_BOOTTIME
+#else
+#define CLOCK_SINCE_BOOT CLOCK_MONOTONIC
+#endif
 
 const char *chosen_language; /* NULL: as the environment says */
 
@@ -73,4 +81,42 @@ int fail_with(const oomsight_error *error)
     case OOMSIGHT_NETWORK: return EXIT_INPUT;
     }
     return EXIT_OUR_FAULT;
+}
+
+double seconds_since_boot(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_SINCE_BOOT, &now);
+    return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
+}
+
+cli_progress progress_begin(const cli_options *given)
+{
+    return (cli_progress){.wanted = !given->quiet && isatty(STDERR_FILENO), .since = seconds_since_boot()};
+}
+
+bool progress_due(cli_progress *progress)
+{
+    double const now = seconds_since_boot();
+    return progress->wanted && now - progress->since >= 2 && now - progress->shown_at >= 0.5;
+}
+
+/* At most 79 columns, so that it stays one line. */
+void progress_show(cli_progress *progress, const char *format, ...)
+{
+    char line[80], *shown = NULL;
+    va_list args;
+    va_start(args, format);
+    vsnprintf(line, sizeof line, format, args);
+    va_end(args);
+    progress->shown_at = seconds_since_boot();
+    if (oomsight_text_redact(line, &shown, NULL) == OOMSIGHT_OK) fprintf(stderr, "\r\033[K%s", shown);
+    progress->shown = true;
+    oomsight_text_free(shown);
+}
+
+void progress_clear(cli_progress *progress)
+{
+    if (progress->shown) fputs("\r\033[K", stderr);
+    progress->shown = false;
 }

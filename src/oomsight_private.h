@@ -186,10 +186,6 @@ OOMSIGHT_MUST_CHECK oomsight_status oomsight_plan_create_asked(const oomsight_pl
                                                                const oomsight_asker *asker,
                                                                oomsight_plan **ret_plan,
                                                                oomsight_error *reterr);
-OOMSIGHT_MUST_CHECK oomsight_status oomsight_check_create_asked(const oomsight_check_params *params,
-                                                                const oomsight_asker *asker,
-                                                                oomsight_check **ret_check,
-                                                                oomsight_error *reterr);
 
 /* The first line of what its process has written so far, as the answer to request `id`. */
 typedef enum oomsight_answer_state {
@@ -214,12 +210,26 @@ typedef struct oomsight_dryrun_look {
     uint64_t device_bytes; /* held on the fullest device */
     uint64_t
         calls; /* that the stand-ins have seen; stands still when no process does anything with its device */
+    const char *phase; /* in words; "": none yet */
 } oomsight_dryrun_look;
 #define OOMSIGHT_DRYRUN_LOOK_INIT                                                                            \
     {                                                                                                        \
-        sizeof(oomsight_dryrun_look), 0, 0                                                                   \
+        sizeof(oomsight_dryrun_look), 0, 0, ""                                                               \
     }
 void oomsight_dryrun_watch(const oomsight_dryrun *dryrun, oomsight_dryrun_look *ret_moment);
+
+/* `told` is called before each command is planned: the `at`-th of the `of` in the file at `path`. */
+typedef void oomsight_check_told(void *data, const char *path, size_t at, size_t of);
+typedef struct oomsight_check_with {
+    const oomsight_asker *asker; /* NULL: plans are made without the installed engine */
+    oomsight_check_told *told;   /* NULL: nobody */
+    void *told_data;
+} oomsight_check_with;
+/* The same as oomsight_check_create(), with what `with` has; NULL: nothing. */
+OOMSIGHT_MUST_CHECK oomsight_status oomsight_check_create_with(const oomsight_check_params *params,
+                                                               const oomsight_check_with *with,
+                                                               oomsight_check **ret_check,
+                                                               oomsight_error *reterr);
 
 /* A process of the command, and what it holds of the host's memory (/proc/PID/status). */
 typedef struct oomsight_dryrun_process {

@@ -1,12 +1,22 @@
 #!/usr/bin/env python3
-"""Write a text file as a C string: embed_text.py FILE OUT.c NAME. Standard library only."""
+"""Write a text file as a C string: embed_text.py FILE OUT.c NAME. @STYLE-HASH@ becomes that of its <style>, for a policy that allows no other.
+Standard library only."""
+import base64
+import hashlib
+import re
 import sys
+
+
+def hash_of(text, tag):
+    inside = re.search(b"<%s>(.*?)</%s>" % (tag, tag), text, re.DOTALL)
+    return b"sha256-" + base64.b64encode(hashlib.sha256(inside.group(1)).digest()) if inside else b""
 
 
 def main():
     source, out, name = sys.argv[1:4]
     with open(source, "rb") as f:
         text = f.read()
+    text = text.replace(b"@STYLE-HASH@", hash_of(text, b"style"))
     with open(out, "w", encoding="ascii") as c:
         c.write("/* made by tools/embed_text.py */\nextern const char %s[];\nconst char %s[] =\n" % (name, name))
         for start in range(0, len(text), 100):

@@ -80,6 +80,8 @@ typedef struct oos_check_device {
 
 struct oomsight_check {
     oos_arena *arena;
+    oomsight_check_told *told; /* NULL: nobody waits for it */
+    void *told_data;
     oos_checked *list;
     size_t count, room, files;
     const oomsight_asker *asker; /* NULL: nobody asks the installed engine */

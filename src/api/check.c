@@ -70,7 +70,10 @@ static oomsight_status check_bytes(oomsight_check *check, const oomsight_check_p
     oos_found_doubt doubt;
     check->device_count = 0;
     OOS_TRY(oos_found_read(arena, path, bytes, &list, &count, &doubt, reterr));
-    for (size_t k = 0; k < count; k++) oos_check_command(check, params, path, &list[k], k);
+    for (size_t k = 0; k < count; k++) {
+        if (check->told) check->told(check->told_data, path, k + 1, count);
+        oos_check_command(check, params, path, &list[k], k);
+    }
     for (size_t k = 0; k < doubt.skip_count; k++) {
         const oos_found_skip *skip = &doubt.skips[k];
         oos_checked *checked = doubt_one(check, path, skip->line,
@@ -264,11 +267,11 @@ static oomsight_status check_fill(oomsight_check *check, const oomsight_check_pa
 oomsight_status oomsight_check_create(const oomsight_check_params *params, oomsight_check **ret_check,
                                       oomsight_error *reterr)
 {
-    return oomsight_check_create_asked(params, NULL, ret_check, reterr);
+    return oomsight_check_create_with(params, NULL, ret_check, reterr);
 }
 
-oomsight_status oomsight_check_create_asked(const oomsight_check_params *params, const oomsight_asker *asker,
-                                            oomsight_check **ret_check, oomsight_error *reterr)
+oomsight_status oomsight_check_create_with(const oomsight_check_params *params, const oomsight_check_with *with,
+                                           oomsight_check **ret_check, oomsight_error *reterr)
 {
     OOS_TAKE_PARAMS(oomsight_check_params, params);
     if (!params->data) return oos_fail(reterr, OOMSIGHT_USAGE, "a check needs data");
@@ -280,7 +283,11 @@ oomsight_status oomsight_check_create_asked(const oomsight_check_params *params,
         return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for a check");
     }
     check->arena = arena;
-    check->asker = asker;
+    if (with) {
+        check->asker = with->asker;
+        check->told = with->told;
+        check->told_data = with->told_data;
+    }
     oomsight_status const status = OOS_WHOLE_STATUS(params, check_fill(check, params, reterr));
     if (status != OOMSIGHT_OK) {
         oomsight_check_free(check);
@@ -414,6 +421,7 @@ oomsight_status oomsight_check_render(const oomsight_check *check, const oomsigh
     case OOMSIGHT_FORMAT_JSON: oos_report_check_json(&text, &page); break;
     case OOMSIGHT_FORMAT_GITHUB: oos_report_check_github(&text, &page); break;
     case OOMSIGHT_FORMAT_SARIF: oos_report_check_sarif(&text, &page); break;
+    case OOMSIGHT_FORMAT_HTML: oos_report_check_html(&text, &page, params); break;
     case OOMSIGHT_FORMAT_PATCH: {
         oomsight_status const status = put_patches(&page, &text, reterr);
         if (status != OOMSIGHT_OK) {
@@ -423,10 +431,9 @@ oomsight_status oomsight_check_render(const oomsight_check *check, const oomsigh
         break;
     }
     case OOMSIGHT_FORMAT_MARKDOWN:
-    case OOMSIGHT_FORMAT_HTML:
     case OOMSIGHT_FORMAT_JUNIT:
         return oos_fail(reterr, OOMSIGHT_UNSUPPORTED,
-                        "checks are written as text, JSON, GitHub annotations, SARIF or a patch");
+                        "checks are written as text, JSON, HTML, GitHub annotations, SARIF or a patch");
     }
     return OOS_WHOLE_TEXT(params, &text, ret_text);
 }

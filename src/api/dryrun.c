@@ -237,6 +237,7 @@ void oomsight_dryrun_watch(const oomsight_dryrun *dryrun, oomsight_dryrun_look *
 {
     oomsight_dryrun_look moment = OOMSIGHT_DRYRUN_LOOK_INIT;
     if (segment_is_whole(dryrun)) oos_dryrun_watch(dryrun->segment, dryrun->path, &moment);
+    moment.phase = dryrun->run.log.phase < OOS_PHASE_COUNT ? oos_report_point(dryrun->run.log.phase) : "";
     size_t const size = ret_moment->size; /* a caller of an older header has fewer fields */
     memcpy(ret_moment, &moment, size < sizeof moment ? size : sizeof moment);
     ret_moment->size = size;

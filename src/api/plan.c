@@ -109,13 +109,16 @@ oomsight_status oomsight_plan_render(const oomsight_plan *plan, const oomsight_r
     OOS_TAKE_PARAMS(oomsight_render_params, params);
     oos_text text = {0};
     const oos_plan *const only = &plan->plan;
-    if (only->help.choices && params->format > OOMSIGHT_FORMAT_JSON)
-        return oos_fail(reterr, OOMSIGHT_UNSUPPORTED, "which GPU it takes is written as text or JSON");
     if (only->help.choices) {
         if (params->format == OOMSIGHT_FORMAT_JSON)
             oos_report_choices_json(&text, only);
-        else
+        else if (params->format == OOMSIGHT_FORMAT_HTML)
+            oos_report_choices_html(&text, only, params);
+        else if (params->format == OOMSIGHT_FORMAT_TEXT)
             oos_report_choices_text(&text, only, params);
+        else
+            return oos_fail(reterr, OOMSIGHT_UNSUPPORTED,
+                            "which GPU it takes is written as text, JSON or HTML");
         return OOS_WHOLE_TEXT(params, &text, ret_text);
     }
     switch (params->format) {

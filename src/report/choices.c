@@ -7,28 +7,27 @@
 
 enum { ROWS_MAX = 8, NAMES_MAX = 3, NAMES_BYTES = 52, FLAGS_COLUMN = 28 };
 
-static unsigned long long gib_of(const oos_need_gpu *choice)
+unsigned long long oos_choice_gib(const oos_need_gpu *choice)
 {
     return (choice->memory_bytes + OOS_GIB / 2) / OOS_GIB;
 }
 
-/* One row: so many cards of that size, with the same flags. */
-static bool same_row(const oos_need_gpu *a, const oos_need_gpu *b)
+bool oos_choice_same_row(const oos_need_gpu *a, const oos_need_gpu *b)
 {
-    bool same = gib_of(a) == gib_of(b) && a->count == b->count && a->flag_count == b->flag_count;
+    bool same =
+        oos_choice_gib(a) == oos_choice_gib(b) && a->count == b->count && a->flag_count == b->flag_count;
     for (size_t i = 0; same && i < a->flag_count; i++) same = strcmp(a->flags[i], b->flags[i]) == 0;
     return same;
 }
 
-static bool begins_row(const oos_plan *plan, size_t at)
+bool oos_choice_begins_row(const oos_plan *plan, size_t at)
 {
     for (size_t i = 0; i < at; i++)
-        if (same_row(&plan->help.choices[i], &plan->help.choices[at])) return false;
+        if (oos_choice_same_row(&plan->help.choices[i], &plan->help.choices[at])) return false;
     return true;
 }
 
-/* As people call it, without the maker. */
-static const char *short_name(const char *name)
+const char *oos_choice_name(const char *name)
 {
     static const char *const heads[] = {"NVIDIA ", "GeForce "};
     for (size_t i = 0; i < sizeof heads / sizeof *heads; i++)
@@ -46,18 +45,18 @@ static void put_row(const oos_style *style, const oos_plan *plan, size_t first)
     char size[32], told[40], least[44];
     for (size_t i = first; i < plan->help.choice_count; i++) {
         const oos_need_gpu *choice = &plan->help.choices[i];
-        if (!same_row(row, choice)) continue;
+        if (!oos_choice_same_row(row, choice)) continue;
         tokens = oos_min(tokens, choice->kv_tokens);
         most = oos_max(most, choice->kv_tokens);
         certain &= choice->verdict == OOMSIGHT_VERDICT_FITS;
-        const char *name = short_name(choice->gpu);
+        const char *name = oos_choice_name(choice->gpu);
         bool const shown =
             named == count && named < NAMES_MAX && (!named || names.len + strlen(name) <= NAMES_BYTES);
         if (shown) oos_text_printf(&names, "%s%s", named++ ? ", " : "", name);
         count++;
     }
     if (count > named) oos_text_printf(&names, " +%zu", count - named);
-    snprintf(size, sizeof size, "%llu x %llu GB", (unsigned long long)row->count, gib_of(row));
+    snprintf(size, sizeof size, "%llu x %llu GB", (unsigned long long)row->count, oos_choice_gib(row));
     oos_style_count(told, sizeof told, tokens);
     snprintf(least, sizeof least, "%s%s", most > tokens ? ">= " : "", told);
     oos_text_printf(style->text, "  %-11s %12s  ", size, least);
@@ -91,7 +90,7 @@ void oos_report_choices_text(oos_text *text, const oos_plan *plan, const oomsigh
     oos_text_put(text, "  ");
     oos_style_put(&style, "the least memory first\n");
     for (size_t i = 0; i < plan->help.choice_count; i++) {
-        if (!begins_row(plan, i)) continue;
+        if (!oos_choice_begins_row(plan, i)) continue;
         if (rows < ROWS_MAX)
             put_row(&style, plan, i);
         else

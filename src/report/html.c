@@ -31,8 +31,7 @@ static void put_json(oos_text *text, oos_view json)
     }
 }
 
-/* Plain text as it may stand between tags. */
-static void put_plain(oos_text *text, oos_view plain)
+void oos_html_put_plain(oos_text *text, oos_view plain)
 {
     for (size_t i = 0, from = 0; i <= plain.len; i++) {
         bool const end = i == plain.len;
@@ -85,7 +84,7 @@ void oos_html_put_page(oos_text *text, oos_html_parts *p)
     const char *from = p->page, *text_mark = strstr(from, TEXT_MARK);
     if (text_mark) {
         oos_text_add(text, (oos_view){from, (size_t)(text_mark - from)});
-        put_plain(text, view_of(&p->plain));
+        oos_html_put_plain(text, view_of(&p->plain));
         from = text_mark + strlen(TEXT_MARK);
     }
     const char *data_mark = strstr(from, DATA_MARK);
@@ -97,6 +96,16 @@ void oos_html_put_page(oos_text *text, oos_html_parts *p)
     oos_text_free(&p->data);
 }
 
+/* Phases in words. */
+static void put_points(oos_text *text)
+{
+    oos_json_writer w = {.text = text};
+    oos_json_begin_object(&w);
+    for (oos_phase phase = 0; phase < OOS_PHASE_COUNT; phase++)
+        if (*oos_report_point(phase)) oos_json_field_str(&w, oos_phase_word(phase), oos_report_point(phase));
+    oos_json_end_object(&w);
+}
+
 static void put_report(oos_text *text, parts *p)
 {
     oos_html_parts whole = {.page = oos_report_page,
@@ -104,8 +113,10 @@ static void put_report(oos_text *text, parts *p)
                             .chinese = p->chinese,
                             .pairs = p->pairs,
                             .pair_count = p->pair_count};
-    oos_text_printf(&whole.data, "{\"command\":\"%s\",\"version\":\"%s\",\"about\":[", p->command,
+    oos_text_printf(&whole.data, "{\"command\":\"%s\",\"version\":\"%s\",\"points\":", p->command,
                     OOMSIGHT_VERSION);
+    put_points(&whole.data);
+    oos_text_put(&whole.data, ",\"about\":[");
     oos_text_add(&whole.data, view_of(&p->about));
     oos_text_put(&whole.data, "],\"documents\":[");
     oos_text_add(&whole.data, view_of(&p->documents));

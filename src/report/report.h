@@ -22,6 +22,12 @@ void oos_report_plan_markdown(oos_text *text, const oos_plan *plan, const oomsig
 /* Which GPU does it take: the choices of a plan. JSON: oomsight.choices/1. */
 void oos_report_choices_text(oos_text *text, const oos_plan *plan, const oomsight_render_params *params);
 void oos_report_choices_json(oos_text *text, const oos_plan *plan);
+void oos_report_choices_html(oos_text *text, const oos_plan *plan, const oomsight_render_params *params);
+/* One row: so many cards of that size, with the same flags. */
+bool oos_choice_same_row(const oos_need_gpu *a, const oos_need_gpu *b);
+bool oos_choice_begins_row(const oos_plan *plan, size_t at);
+unsigned long long oos_choice_gib(const oos_need_gpu *choice);
+const char *oos_choice_name(const char *name); /* as people call it, without the maker */
 
 /* Several plans of one command side by side. */
 void oos_report_plans(oos_text *text, const oos_plan *const *plans, size_t count,
@@ -235,6 +241,7 @@ typedef struct oos_check_page {
 
 void oos_report_check_text(oos_text *text, const oos_check_page *page, const oomsight_render_params *params);
 void oos_report_check_json(oos_text *text, const oos_check_page *page);
+void oos_report_check_html(oos_text *text, const oos_check_page *page, const oomsight_render_params *params);
 
 /* A file as a patch of it, for `patch -p0`, below what is said of its commands: lines that begin with `#`. `why`: for each of them why the
  * file stays as it is, NULL: it changes. */
@@ -413,6 +420,7 @@ typedef struct oos_html_parts {
     size_t pair_count;
 } oos_html_parts;
 void oos_html_put_page(oos_text *text, oos_html_parts *parts);
+void oos_html_put_plain(oos_text *text, oos_view plain); /* as it may stand between tags */
 
 /* The one printer of moments and their rows, for every command and format. */
 

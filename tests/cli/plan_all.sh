@@ -6,6 +6,7 @@ models=../fixtures/models
 "$OOMSIGHT" plan --offline --vllm 0.19.1 --gpu all --json -- vllm serve $models/small-moe | python3 ../../tools/check_schema.py ../../data/schema/choices.schema.json
 "$OOMSIGHT" plan --offline --gpu all --max-fit -- vllm serve $models/small-moe; echo "exit $?"
 "$OOMSIGHT" plan --offline --gpu all --format md -- vllm serve $models/small-moe; echo "exit $?"
+"$OOMSIGHT" plan --offline --vllm 0.19.1 --gpu all --format html -- vllm serve $models/small-moe | sed -n '/<main>/,/<\/main>/p' | head -n 4
 # each of them is what a plan of its own says
 "$OOMSIGHT" plan --offline --vllm 0.19.1 --gpu all --json -- vllm serve $models/small-moe | python3 -c '
 import json, os, subprocess, sys

@@ -4,6 +4,8 @@
 Every page at two widths, light and dark: its script runs to the end, it asks the network for nothing, the rules of rules.js
 hold, it can be used from the keyboard, it shows the figures of the JSON, and it says the same without scripts.
 Standard library only."""
+import base64
+import hashlib
 import json
 import os
 import re
@@ -35,11 +37,14 @@ PAGES = {
     "versions": ["plan", "--gpu", "4090", "--vllm", "0.19.1", "--vllm", "0.32.0"] + MODEL("small-llama"),
     "log": ["explain", LOG("vllm/cudagraph-profile-trial-cache")],
     "logs": ["explain", LOG("vllm/context-too-long"), LOG("vllm/weights-exceed-gpu"), LOG("host/oom-killer")],
+    "check": ["check", "--offline", "--models", os.path.join(FIXTURES, "models"), "--gpu", "4090", "--vllm", "0.32.0", os.path.join(FIXTURES, "deploy")],
+    "choices": ["plan", "--offline", "--vllm", "0.19.1", "--gpu", "all"] + MODEL("small-moe"),
     "replay": ["replay", os.path.join(FIXTURES, "traces", "stranded.trace")],
     "matrix": ["matrix", "--offline", "--models", os.path.join(FIXTURES, "models"), os.path.join(FIXTURES, "matrix", "fleet.yaml")],
     "matrix-diff": ["matrix", "--offline", "--models", os.path.join(FIXTURES, "models"), "--diff", "0.10.2", "0.32.0", "--moved", "1",
                     os.path.join(FIXTURES, "matrix", "fleet.yaml")],
 }
+TABLES = ("check", "choices")  # pages without a script
 
 
 class Report:
@@ -54,35 +59,39 @@ class Report:
     def make(self, name, words):
         path = os.path.join(self.work, name + ".html")
         run = subprocess.run([self.binary, words[0], "--format", "html", "--output", path] + words[1:], capture_output=True, text=True)
-        self.claim("%s: a page is written" % name, run.returncode in (0, 1) and not run.stdout, run.stderr or run.stdout[:80])
+        self.claim("%s: a page is written" % name, run.returncode in (0, 1, 3) and not run.stdout, run.stderr or run.stdout[:80])
         return path
 
     def look(self, name, path):
         self.claim("%s: under 300 KB" % name, os.path.getsize(path) < 300 << 10, os.path.getsize(path))
-        for width in (1200, 390):
+        static = name.split()[0] in TABLES
+        for width in (1400, 800, 320) if static else (1200, 390):
             for dark in (False, True):
                 where = "%s at %d%s" % (name, width, " dark" if dark else "")
                 asked = self.browser.open(path, width, dark=dark)
                 self.claim("%s: asks the network for nothing" % where, asked == [], asked)
-                self.claim("%s: its script runs to the end" % where, self.browser.run("document.documentElement.dataset.ready") == "1")
+                if static:
+                    self.claim("%s: it is as wide as the screen" % where, self.browser.run("document.documentElement.scrollWidth") <= width)
+                else:
+                    self.claim("%s: its script runs to the end" % where, self.browser.run("document.documentElement.dataset.ready") == "1")
                 broken = self.browser.run(RULES)
                 self.claim("%s: the rules hold" % where, broken == [], broken)
                 text = self.browser.run("document.body.innerText")
                 self.claim("%s: no object is printed as such" % where, "[object" not in text and "undefined" not in text and "NaN" not in text)
-                if not dark:
+                if not dark and not static:
                     pressed, wrong = presses.walk(self.browser, ["body"], 40)
                     self.claim("%s: each press is a click where it was pressed" % where, pressed and not wrong, wrong[:1])
 
     def figures(self, name, words):
         run = subprocess.run([self.binary, words[0], "--json"] + words[1:], capture_output=True, text=True)
         plan = json.loads(run.stdout)
-        text = self.browser.run("document.body.innerText")
+        text = self.browser.run("document.getElementById('answer').textContent")
         for phase in plan["phases"]:
             shown = "%.2f / %.2f" % (phase["peak_bytes"] / 2**30, phase["limit_bytes"] / 2**30)
             self.claim("%s: %s shows the figures of the JSON" % (name, phase["phase"]), shown in text, shown)
         for fix in plan["fixes"]:
             self.claim("%s: the fix %s is there" % (name, fix["change"]), fix["change"][0] in text)
-        dies = self.browser.run("[...document.querySelectorAll('.dies.bad')].map(e => e.closest('button').querySelector('.name').textContent)")
+        dies = self.browser.run("[...document.querySelectorAll('.dies.bad')].map(e => e.closest('button').dataset.phase)")
         self.claim("%s: the mark is on the phase that fails" % name, dies == ([plan["phase"]] if plan["verdict"] in ("fails", "refused") else []), dies)
 
     def keyboard(self, path):
@@ -96,7 +105,7 @@ class Report:
             marked.append(b.run("getComputedStyle(document.activeElement).outlineStyle !== 'none' && document.activeElement !== document.body"))
         self.claim("the first stop skips to the answer", seen[0].startswith("Skip"), seen)
         behind = [word for word in seen[2:] if word != "Copy"]
-        self.claim("then the theme, what helps, then the phases from the top", seen[1] == "Dark" and seen[2] == "Copy" and behind[0].startswith("init_free"), seen)
+        self.claim("then the theme, what helps, then the phases from the top", seen[1] == "Dark" and seen[2] == "Copy" and behind[0].startswith("free-memory check"), seen)
         self.claim("each stop is marked", all(marked), list(zip(seen, marked)))
         chosen = "document.querySelector('[aria-pressed=true] .name').textContent"
         b.press("Enter", 13)
@@ -105,6 +114,8 @@ class Report:
         b.press("Home", 36)
         b.press("ArrowDown", 40)
         second = b.run(chosen)
+        words = b.run("[...document.querySelectorAll('.phases .name')].map(e => e.textContent)")
+        self.claim("phases are named in words", words and not any("_" in word for word in words), words)
         self.claim("arrows move between phases and show the ledger", second == b.run("document.querySelectorAll('.phases .name')[1].textContent") and
                    second in b.run("document.querySelector('h3').textContent"), second)
         order = b.run("""[...document.querySelectorAll('a, button, summary, [tabindex="0"]')].map(e => e.getBoundingClientRect().top + scrollY)""")
@@ -136,6 +147,7 @@ class Report:
 
     def narrow_table(self, name, path):
         self.browser.open(path, 320)
+        self.browser.run("document.querySelector('.phases button').click()")
         cut = self.browser.run("(t => [t.scrollWidth, t.clientWidth])(document.querySelector('.scroll'))")
         self.claim("%s: no column of the memory breakdown is cut at 320 px" % name, cut[0] <= cut[1], cut)
 
@@ -166,6 +178,28 @@ class Report:
         ours = self.browser.run(numbers)
         self.browser.open(english, 1200)
         self.claim("%s in Chinese: the same figures" % name, sorted(ours.split()) == sorted(self.browser.run(numbers).split()))
+
+    def table(self, name, path, words):
+        """A page that is one table: nothing that a policy would refuse, and the answers of the JSON, in its order or the worst first."""
+        with open(path, encoding="utf-8") as f:
+            page = f.read()
+        style = base64.b64encode(hashlib.sha256(re.search("<style>(.*?)</style>", page, re.DOTALL).group(1).encode()).digest()).decode()
+        self.claim("%s: the policy allows its style and nothing else" % name,
+                   "content=\"default-src 'none'; style-src 'sha256-%s'\"" % style in page and " style=" not in page and "<script" not in page)
+        answer = json.loads(subprocess.run([self.binary, words[0], "--json"] + words[1:], capture_output=True, text=True).stdout)
+        self.browser.open(path, 1400)
+        rows = self.browser.run("[...document.querySelectorAll('tbody tr')].map(r => [...r.cells].map(c => c.innerText))")
+        self.claim("%s: one headline" % name, self.browser.run("document.querySelectorAll('h1').length") == 1)
+        if name == "choices":
+            seen = sum(len(re.split(", (?!000)", cells[2])) for cells in rows)
+            self.claim("%s: every GPU of the JSON is there" % name, len({c["gpu"] + str(c["count"]) for c in answer["choices"]}) == seen, seen)
+            return
+        order = {"error": 0, "warning": 1, "note": 2, "ok": 3}
+        told = sorted(answer["commands"] + answer["not_looked_at"], key=lambda c: order[c["level"]])
+        self.claim("%s: the worst first" % name, [order[c["level"]] for c in told] == self.browser.run(
+            "[...document.querySelectorAll('.pill')].map(e => ['bad', 'warn', 'none', 'good'].indexOf(e.className.split(' ')[1]))"), rows)
+        self.claim("%s: each command stands there" % name, sorted(" ".join(c["command"]) for c in answer["commands"]) == sorted(
+            self.browser.run("[...document.querySelectorAll('.where code')].map(e => e.textContent)")))
 
     def heat_map(self, name, path, words):
         """Each cell shows what the line of its point says; arrows go from cell to cell; a version is chosen by its button."""
@@ -207,6 +241,14 @@ class Report:
         self.claim("a matrix file cannot put script into the page", not self.browser.run("document.title").startswith("taken") and
                    self.browser.run("document.images.length") == 0, self.browser.run("document.title"))
 
+    def hostile_check(self):
+        path = os.path.join(self.work, "hostile.sh")
+        with open(path, "w", encoding="utf-8") as out:
+            out.write("vllm serve '%s'\n" % HOSTILE.replace("'", ""))
+        self.browser.open(self.make("hostile-check", ["check", "--offline", "--gpu", "4090", path]), 1200)
+        self.claim("a command cannot put elements into the page", self.browser.run("document.images.length + document.scripts.length") == 0 and
+                   "<img" in self.browser.run("document.body.innerText"), self.browser.run("document.body.innerText"))
+
     def hostile(self):
         log = os.path.join(self.work, "hostile.log")
         with open(LOG("vllm/weights-exceed-gpu"), encoding="utf-8") as f, open(log, "w", encoding="utf-8") as out:
@@ -231,7 +273,9 @@ def main():
             if name in ("starts", "fails", "refused"):
                 report.figures(name, words)
                 report.narrow_table(name, path)
-            if name in ("starts", "fails", "log", "logs", "matrix", "matrix-diff"):
+            if name in TABLES:
+                report.table(name, path, words)
+            if name in ("starts", "fails", "log", "logs", "matrix", "matrix-diff") + TABLES:
                 report.chinese(name, words)
             if name == "fails":
                 report.keyboard(path)
@@ -241,6 +285,7 @@ def main():
             if name == "matrix":
                 report.heat_map(name, path, words)
         report.hostile()
+        report.hostile_check()
         report.hostile_matrix()
         report.likely_matrix()
         report.narrow_matrix()

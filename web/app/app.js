@@ -231,7 +231,9 @@ function showReport(html) {
   frame.hidden = false;
   frame.title = words('report');
   frame.style.height = '320px';
-  frame.srcdoc = (theme ? html.replace('<html', '<html data-theme="' + theme + '"') : html) + TAIL;
+  /* a page without scripts refuses this one's; the frame has the policy of this page */
+  const inside = html.replace(/<meta http-equiv="Content-Security-Policy"[^>]*>/, '');
+  frame.srcdoc = (theme ? inside.replace('<html', '<html data-theme="' + theme + '"') : inside) + TAIL;
   $('report').replaceWith(frame);
   told = null;
   if (saved) URL.revokeObjectURL(saved);
@@ -244,7 +246,7 @@ function showReport(html) {
  * drawn. One button for the colours is enough. */
 const TAIL = '<script>{ const tell = () => { const h = document.querySelector("h1"), p = [...document.querySelectorAll("main p, article p")].find(x => !x.closest(".dim") && x.textContent.trim());' +
   ' parent.postMessage({ height: Math.ceil(document.body.getBoundingClientRect().bottom + 8), title: h ? [...h.childNodes].filter(n => n.className !== "phase").map(n => n.textContent.trim().replace(/^[:,] */, "")).filter(Boolean).join(": ").replace(/: (?=[(]|in |perhaps )/g, " ") : "",' +
-  ' why: p ? p.textContent.trim() : "", kind: h && h.querySelector(".verdict") ? h.querySelector(".verdict").className : "" }, "*") }; tell(); new ResizeObserver(tell).observe(document.body) }</scr' + 'ipt><style>#theme { display: none }</style>';
+  ' why: p ? p.textContent.trim() : "", kind: h && h.querySelector(".verdict") ? h.querySelector(".verdict").className : "" }, "*") }; tell(); new ResizeObserver(tell).observe(document.body) }</scr' + 'ipt><style>#theme, h1, h1 + p:not(.dim), .first, body > header, .told { display: none } body { padding: 8px 12px } footer { display: none }</style>';
 addEventListener('message', event => {
   const data = event.data;
   if (event.source !== $('report').contentWindow || !data || !(data.height > 0)) return;
