@@ -4,6 +4,7 @@
 #include "base/ascii.h"
 #include "base/check.h"
 #include "base/shown.h"
+#include "command/command.h"
 #include "log/log.h"
 
 #include <stdio.h>
