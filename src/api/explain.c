@@ -76,10 +76,9 @@ static bool command_of(oos_arena *arena, const oomsight_data *data, const oos_in
     if (engine->logged && incident->setup.args && oos_api_facts(data, engine, &facts, NULL) == OOMSIGHT_OK &&
         engine->logged(arena, &facts->flags, incident->setup.args, ret_command))
         return true;
-    oos_setup_text setup = incident->setup;
-    if (engine->logged) setup.args = NULL;
+    const char *args = engine->logged ? NULL : incident->setup.args, *line = incident->setup.command;
     command.words = OOS_NEW_ARRAY(arena, const char *, OOS_COMMAND_WORDS_MAX);
-    if (!command.words || !oos_command_words(arena, &setup, command.words, &command.count)) return false;
+    if (!command.words || !oos_command_words(arena, args, line, command.words, &command.count)) return false;
     *ret_command = command;
     return true;
 }

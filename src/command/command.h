@@ -739,3 +739,18 @@ typedef struct oos_yaml_option {
  * 1.1 does it (`yes` is true), which is what the engine's own reader does. */
 oomsight_status oos_yaml_read(oos_arena *arena, oos_view bytes, const oos_yaml_option **ret_options,
                               size_t *ret_count, oomsight_error *reterr);
+
+/* Commands as people paste them around a log: over several lines, in compose and Kubernetes YAML, as Python. */
+
+/* The command that begins in `line` and goes on in `after`, on one line as a shell would take it, or `LLM(...)`. Returns
+ * its length, 0 when there is none. At most `capacity` bytes are written. */
+size_t oos_paste_command(oos_view line, oos_view after, char *to, size_t capacity);
+
+/* The command behind a log: the words of `vllm serve`, from a pasted command line or from the engine's own list of
+ * arguments. */
+
+enum { OOS_COMMAND_WORDS_MAX = 128 };
+
+/* `args`: its own list, `command`: a line that was pasted; each may be NULL. False: they do not tell. Words live in the arena. */
+bool oos_command_words(oos_arena *arena, const char *args, const char *command, const char **ret_words,
+                       size_t *ret_count);

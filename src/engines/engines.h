@@ -69,7 +69,7 @@ typedef struct oos_engine {
     oomsight_status (*choose)(oos_arena *arena, oos_arena *scratch, const oos_start *start,
                               const oos_engine_facts *facts, const oos_gpus *gpus, oos_plan *plan,
                               oomsight_error *reterr);
-    /* False: the text is no such list, or is cut off. NULL: the log's command is read by explain/command.c. */
+    /* False: the text is no such list, or is cut off. NULL: the log's command is read by command/words.c. */
     bool (*logged)(oos_arena *arena, const oos_flag_table *flags, const char *text,
                    oos_logged_command *ret_command);
 } oos_engine;

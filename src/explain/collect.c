@@ -1,10 +1,10 @@
 /* Three things are kept: the history since the engine's last start (figures, features, how far it got), the open
- * incident, and nothing else. An incident opens with the first sign of a failure and takes everything up to the next
- * start, or up to the next failure after the engine went on working. */
+ * incident, and nothing else. What opens, tells and ends an incident is the table in collect.def. */
 #include "explain/explain.h"
 #include "base/ascii.h"
 #include "base/check.h"
 #include "base/shown.h"
+#include "command/command.h"
 #include "log/log.h"
 
 #include <stdio.h>
@@ -22,25 +22,58 @@ enum {
     CUT_WITHIN_BYTES = 9 /* of one that was cut inside a word */
 };
 
+typedef enum stage {
+#define STATE(name, open, told, words) name,
+#include "explain/collect.def"
+    STATE_COUNT
+} stage;
+
+typedef enum happening {
+#define EVENT(name, words) name,
+#include "explain/collect.def"
+    EVENT_COUNT
+} happening;
+
+enum {
+#define ACT(name, words) name##_BIT,
+#include "explain/collect.def"
+};
+enum {
+#define ACT(name, words) name = 1 << name##_BIT,
+#include "explain/collect.def"
+};
+
+static const struct {
+    bool open, told;
+} states[STATE_COUNT] = {
+#define STATE(name, open, told, words) {open, told},
+#include "explain/collect.def"
+};
+
+static const struct {
+    unsigned acts;
+    stage next;
+} steps[STATE_COUNT][EVENT_COUNT] = {
+#define STEP(state, event, acts, next) [state][event] = {acts, next},
+#include "explain/collect.def"
+};
+
 struct oos_collector {
     const oos_signals *signals;
     void (*on_incident)(void *, const oos_incident *);
     void *context;
     oos_incident history, open;
     oos_incident before; /* the history when the open incident began */
-    bool is_open;
-    bool told;        /* the open incident was handed out when nothing more seemed to come */
+    stage state;
     bool at_top;      /* of a text: nothing of an engine's log came yet */
     bool from_top;    /* the open incident began there */
     bool aside;       /* `kept` is an error, or a title, above the log that it is about */
     bool same_again;  /* ... and the log told it, too */
-    bool passed_on;   /* the open one followed upon such, and may be nothing but that one, passed on */
     uint32_t part;    /* files that the text was rotated into */
     uint64_t touched; /* signs of failure, counted */
     uint64_t version, before_version;
     int64_t time;          /* of the line at hand, or of the last that bore one */
-    bool went_on;          /* the engine got further after the open incident's last sign of failure */
-    unsigned served;       /* statistics since then: a dying server may still print one or two */
+    unsigned served;       /* statistics since the last sign of failure */
     uint64_t from_message; /* numbers of `open` that a failure message gave */
     bool message_complete; /* the first message gave all its figures */
     /* What the history and the open incident quote. Both are small by their limits, and forgotten with them. */
@@ -172,6 +205,12 @@ static bool has_kind(const oos_collector *c, const oos_signal_set *set, oos_sign
     return false;
 }
 
+/* One is under way, or its consequences are. */
+static bool is_open(const oos_collector *c)
+{
+    return c->state != QUIET;
+}
+
 static bool tells_memory(const oos_collector *c)
 {
     return has_kind(c, &c->open.signals, OOS_SIGNAL_OOM) || has_kind(c, &c->open.signals, OOS_SIGNAL_PART) ||
@@ -222,9 +261,9 @@ static oos_setup_text setup_copy(oos_arena *strings, const oos_setup_text *setup
 }
 
 /* The log that the open incident stands above begins: whether it says the same is told by its end. */
-static void set_aside(oos_collector *c)
+static bool lay_aside(oos_collector *c)
 {
-    if (c->aside || !c->is_open || c->told || !tells_memory(c) || !stands_above(c)) return;
+    if (c->aside || !tells_memory(c) || !stands_above(c)) return false;
     c->kept = c->open;
     c->kept.ranks = NULL;
     c->kept.rank_count = 0;
@@ -232,7 +271,8 @@ static void set_aside(oos_collector *c)
     for (size_t i = 0; i < c->kept.evidence_count; i++)
         c->kept.evidence[i].text = keep_quote(c->kept_strings, oos_view_of(c->open.evidence[i].text));
     c->aside = true;
-    c->is_open = c->same_again = false;
+    c->same_again = false;
+    return true;
 }
 
 /* Said once where the log says it, too. */
@@ -246,12 +286,10 @@ static void give_back(oos_collector *c)
     oos_arena_reset(c->kept_strings);
 }
 
-static void close_incident(oos_collector *c)
+/* False: it is not worth it. */
+static bool tell(oos_collector *c)
 {
-    if (!c->is_open) return;
-    c->is_open = false;
-    if (c->told || c->passed_on) return;
-    bool const memory = tells_memory(c);
+    bool const memory = tells_memory(c), went_on = c->state == SURVIVED;
     if (memory && stands_above(c)) read_on(c, &c->open);
     const oos_number *above = &c->kept.numbers[OOS_NUMBER_tried], *own = &c->open.numbers[OOS_NUMBER_tried];
     if (memory && c->aside && (!above->known || (own->known && own->value == above->value)))
@@ -259,44 +297,38 @@ static void close_incident(oos_collector *c)
     bool const said = memory || has_kind(c, &c->open.signals, OOS_SIGNAL_FAULT) ||
                       has_kind(c, &c->open.signals, OOS_SIGNAL_FRAME);
     /* Words without any of these, and the engine serves on: somebody talks of a failure. */
-    if (!c->loud && c->went_on) return;
+    if (!c->loud && went_on) return false;
     bool const worked =
         c->open.last_marker >= OOS_PHASE_RUNTIME_PREFILL && c->open.last_marker != OOS_PHASE_COUNT;
     /* A traceback after which the engine went on was caught by somebody; "died unexpectedly" alone, after serving, is
      * how some versions report their own shutdown. */
-    if (memory || (!c->went_on && (said || !worked))) report(c, &c->open);
+    if (!memory && (went_on || (!said && worked))) return false;
+    report(c, &c->open);
+    return true;
 }
 
-/* `message`: this line itself says that memory ran out. */
-static void open_incident(oos_collector *c, const oos_hit_line *line, bool message)
+static void open_incident(oos_collector *c, const oos_hit_line *line)
 {
-    bool const follows = c->is_open && c->told && !c->went_on && !message;
-    /* Above a log that has no start: what it told so far is what came before its own failure. */
-    if (c->is_open && !c->told && !c->from_message && stands_above(c)) read_on(c, &c->open);
-    if (c->is_open && c->went_on) set_aside(c);
-    if (c->is_open && (c->went_on || c->told)) close_incident(c);
+    oos_arena_reset(c->open_strings);
+    c->before = c->history;
+    c->before_version = c->version;
+    c->open = c->history;
+    c->open.ranks = c->ranks;
+    c->open.first_line = line->number;
+    c->open.first_part = c->part;
+    c->open.first_byte = line->first_byte;
+    c->open.first_time = c->time;
+    c->open.failed = true;
+    c->message_complete = c->loud = false;
+    c->from_top = c->at_top;
+    c->top_time = c->at_top ? clock_of(line) : OOS_TIME_NONE;
+    c->below_time = OOS_TIME_NONE;
+    c->from_message = 0;
+}
+
+static void add_line(oos_collector *c, const oos_hit_line *line)
+{
     c->touched++;
-    if (!c->is_open) {
-        oos_arena_reset(c->open_strings);
-        c->before = c->history;
-        c->before_version = c->version;
-        c->open = c->history;
-        c->open.ranks = c->ranks;
-        c->open.first_line = line->number;
-        c->open.first_part = c->part;
-        c->open.first_byte = line->first_byte;
-        c->open.first_time = c->time;
-        c->open.failed = true;
-        c->is_open = true;
-        c->went_on = c->message_complete = c->told = c->loud = false;
-        c->from_top = c->at_top;
-        c->top_time = c->at_top ? clock_of(line) : OOS_TIME_NONE;
-        c->below_time = OOS_TIME_NONE;
-        c->passed_on = follows;
-        c->served = 0;
-        c->from_message = 0;
-    }
-    if (message) c->passed_on = false;
     c->open.last_line = line->number;
     c->open.last_part = c->part;
     c->open.last_byte = line->end_byte ? line->end_byte - 1 : 0;
@@ -304,11 +336,24 @@ static void open_incident(oos_collector *c, const oos_hit_line *line, bool messa
     c->served = 0;
 }
 
-/* The engine prints statistics while it lives. */
+/* `line` of a sign or a message, else NULL. */
+static void happens(oos_collector *c, happening event, const oos_hit_line *line)
+{
+    unsigned const acts = steps[c->state][event].acts;
+    bool told = true;
+    if (acts & READ_ON && !c->from_message && stands_above(c)) read_on(c, &c->open);
+    if (!(acts & LAY_ASIDE && lay_aside(c)) && acts & TELL) told = tell(c);
+    if (acts & GIVE_BACK) give_back(c);
+    if (acts & OPEN) open_incident(c, line);
+    if (acts & ADD) add_line(c, line);
+    c->state = told || acts & OPEN ? steps[c->state][event].next : QUIET;
+}
+
+/* The engine prints statistics while it lives; a dying one may still print one or two. */
 static void note_serving(oos_collector *c)
 {
-    enum { ALIVE = 3 };
-    if (++c->served >= ALIVE) c->went_on = true;
+    enum { ALIVE_AT = 3 };
+    if (++c->served >= ALIVE_AT) happens(c, ALIVE, NULL);
 }
 
 void oos_collector_free(oos_collector *c)
@@ -323,13 +368,7 @@ void oos_collector_free(oos_collector *c)
 
 void oos_collector_settle(oos_collector *c)
 {
-    uint64_t const before = c->reported;
-    bool const passed_on = c->passed_on;
-    if (!c->is_open && c->aside) give_back(c);
-    if (!c->is_open || c->told) return;
-    close_incident(c);
-    c->is_open = c->told = c->reported > before || passed_on;
-    c->passed_on = false;
+    happens(c, PAUSE, NULL);
 }
 
 void oos_collector_part(oos_collector *c)
@@ -340,10 +379,10 @@ void oos_collector_part(oos_collector *c)
 
 oos_collector_point oos_collector_at(const oos_collector *c)
 {
-    bool const open = c->is_open && !c->told;
+    bool const open = states[c->state].open;
     return (oos_collector_point){.history = open ? &c->before : &c->history,
                                  .open = open,
-                                 .told = c->is_open && (c->told || c->passed_on),
+                                 .told = states[c->state].told,
                                  .first_part = c->open.first_part,
                                  .first_byte = c->open.first_byte,
                                  .first_line = c->open.first_line,
@@ -363,7 +402,8 @@ const oos_incident *oos_collector_history(const oos_collector *c)
 void oos_collector_file(oos_collector *c, const char *name)
 {
     snprintf(c->file, sizeof c->file, "%s", name ? name : "");
-    c->is_open = c->told = c->passed_on = c->aside = false;
+    c->state = QUIET;
+    c->aside = false;
     c->at_top = true;
     c->time = OOS_TIME_NONE;
     c->user_line = c->user_until = 0;
@@ -375,8 +415,7 @@ void oos_collector_file(oos_collector *c, const char *name)
 
 void oos_collector_end(oos_collector *c, uint64_t lines, bool binary)
 {
-    close_incident(c);
-    give_back(c);
+    happens(c, END, NULL);
     if (c->reported == 0) {
         c->history.first_line = lines ? 1 : 0;
         c->history.last_line = lines;
@@ -399,7 +438,7 @@ static void take_text(oos_collector *c, const oos_capture *capture)
     for (size_t i = 0; i < sizeof fields / sizeof *fields; i++)
         if (strcmp(capture->name, fields[i].name) == 0 && !*fields[i].to)
             *fields[i].to = keep_string(c->history_strings, capture->text, ARGS_MAX_BYTES);
-    if (c->is_open) c->open.setup = c->history.setup;
+    if (is_open(c)) c->open.setup = c->history.setup;
 }
 
 /* "setup.serve", or that of one engine: "setup.serve.NAME". */
@@ -416,7 +455,7 @@ static void take_command(oos_collector *c, const item *it)
     size_t const len = oos_paste_command(it->log.message, it->raw->after, command, sizeof command);
     if (len)
         c->history.setup.command = keep_string(c->history_strings, (oos_view){command, len}, SETUP_MAX_BYTES);
-    if (c->is_open) c->open.setup = c->history.setup;
+    if (is_open(c)) c->open.setup = c->history.setup;
 }
 
 /* Figures of a failure message replace what the history had; the first message wins, a later one fills its gaps. */
@@ -586,7 +625,7 @@ static bool is_traceback(const oos_collector *c, const item *it)
     if (level == 'E' || level == 'C') return true;
     if (level || memmem(it->text.ptr, it->text.len, "Warning:", 8)) return false;
     oos_view const message = it->log.message;
-    return c->is_open || oos_view_starts(message, "Traceback") ||
+    return is_open(c) || oos_view_starts(message, "Traceback") ||
            memmem(message.ptr, message.len, "File ", 5) ||
            memmem(message.ptr, message.len, "\xe2\x94\x82 ", 4) || oos_view_starts(message, "    ");
 }
@@ -613,7 +652,7 @@ static bool is_listed(oos_view text)
 /* Words of a message in a document, and nothing that shows that it was printed. */
 static bool is_mention(const oos_collector *c, const item *it, const oos_match *match)
 {
-    return it->raw->document && !it->log.labelled && !(c->is_open && c->open.stack.count) &&
+    return it->raw->document && !it->log.labelled && !(is_open(c) && c->open.stack.count) &&
            (match->count < 2 || match->start >= it->text.len || is_listed(it->text));
 }
 
@@ -622,7 +661,7 @@ static void on_message(oos_collector *c, item *it, size_t index, const oos_match
     const oos_signal *signal = &c->signals->list[index];
     if (it->muted || is_mention(c, it, match)) return;
     it->message = true;
-    open_incident(c, it->raw, true);
+    happens(c, MESSAGE, it->raw);
     c->loud |= it->log.level == 'E' || it->log.level == 'C' || signal->kind == OOS_SIGNAL_REFUSAL ||
                signal->kind == OOS_SIGNAL_HOST;
     /* A message that was found by joining lines may stand below: it comes again. */
@@ -696,7 +735,7 @@ static bool names_fault(const oos_collector *c, const item *it)
 /* An illegal access, an assertion or a time-out was told before: what comes after it is its consequence. */
 static bool after_hard_fault(const oos_collector *c)
 {
-    for (size_t i = 0; c->is_open && i < c->signals->count; i++)
+    for (size_t i = 0; is_open(c) && i < c->signals->count; i++)
         if (c->signals->list[i].hard && oos_signal_has(&c->open.signals, i)) return true;
     return false;
 }
@@ -736,7 +775,7 @@ static void note_furthest(oos_incident *incident, oos_phase phase)
 static void below_top(oos_collector *c, const oos_hit_line *line)
 {
     c->at_top = false;
-    if (c->is_open && c->from_top) c->below_time = clock_of(line);
+    if (is_open(c) && c->from_top) c->below_time = clock_of(line);
 }
 
 static void on_progress(oos_collector *c, item *it, size_t index, const oos_match *match)
@@ -749,12 +788,12 @@ static void on_progress(oos_collector *c, item *it, size_t index, const oos_matc
         c->history.last_marker = signal->phase;
         c->history.last_marker_line = it->raw->number;
         note_furthest(&c->history, signal->phase);
-        if (c->is_open && signal->phase >= OOS_PHASE_RUNTIME_PREFILL &&
+        if (is_open(c) && signal->phase >= OOS_PHASE_RUNTIME_PREFILL &&
             signal->phase <= OOS_PHASE_RUNTIME_OTHER)
             oos_signal_add(&c->open.signals, index);
     }
     if (signal->kind == OOS_SIGNAL_READY) {
-        c->went_on = true;
+        happens(c, ALIVE, NULL);
         note_furthest(&c->history, OOS_PHASE_RUNTIME_PREFILL);
     }
     if (signal->cheap) note_serving(c);
@@ -772,18 +811,17 @@ void oos_collector_resume(oos_collector *c, const oos_incident *history, bool to
     c->at_top = false;
     if (told) {
         c->before = c->open = c->history;
-        c->is_open = c->told = true;
+        c->state = TOLD;
     }
 }
 
 static void on_start(oos_collector *c, const oos_hit_line *line)
 {
     /* The server and each of its engines announce themselves; only the first word after work or failure is a start. */
-    bool const worked = c->is_open || c->history.last_marker != OOS_PHASE_COUNT;
+    bool const worked = is_open(c) || c->history.last_marker != OOS_PHASE_COUNT;
     below_top(c, line);
     if (!worked) return;
-    set_aside(c);
-    close_incident(c);
+    happens(c, START, NULL);
     /* The set-up was printed just before, or is valid for the whole paste; the rest is forgotten. Its strings pass through
      * the other pool, which is free now. */
     oos_arena_reset(c->open_strings);
@@ -831,7 +869,7 @@ static void on_signal(oos_collector *c, item *it, size_t index)
         /* fall through */
     case OOS_SIGNAL_WRAPPER:
     case OOS_SIGNAL_FRAME:
-        open_incident(c, it->raw, false);
+        happens(c, SIGN, it->raw);
         c->loud = true;
         if (signal->kind != OOS_SIGNAL_FAULT && !it->framed) {
             note_logger(c, it);
@@ -853,7 +891,7 @@ static void on_signal(oos_collector *c, item *it, size_t index)
     case OOS_SIGNAL_SETUP:
         if (is_start(signal)) take_command(c, it);
         oos_signal_add(&c->history.signals, index);
-        if (c->is_open) oos_signal_add(&c->open.signals, index);
+        if (is_open(c)) oos_signal_add(&c->open.signals, index);
         take_captures(c, it, &match, false);
         break;
     case OOS_SIGNAL_MUTE:
@@ -898,7 +936,7 @@ static bool gather(oos_collector *c, const oos_hit_line *raw, oos_signal_set *re
             }
             bool const sticky =
                 !signal->pattern && (signal->kind == OOS_SIGNAL_ENGINE || signal->kind == OOS_SIGNAL_HINT);
-            if (sticky && oos_signal_has(&c->history.signals, index) && !c->is_open) continue;
+            if (sticky && oos_signal_has(&c->history.signals, index) && !is_open(c)) continue;
             oos_signal_add(ret_candidates, index);
             any |= signal->kind != OOS_SIGNAL_DENY &&
                    (signal->kind != OOS_SIGNAL_WORDING || !is_chatter(raw->text));
@@ -952,7 +990,7 @@ static bool is_shown_traceback(oos_view message)
  * was not made up for an example's sake; on_message() looks at that. */
 static void drop_quotes(const oos_collector *c, const item *it, oos_signal_set *candidates)
 {
-    if (it->log.labelled || (c->is_open && c->open.stack.count)) return;
+    if (it->log.labelled || (is_open(c) && c->open.stack.count)) return;
     bool const traceback = is_shown_traceback(it->log.message);
     for (size_t i = 0; i < c->signals->count; i++) {
         oos_signal_kind const kind = c->signals->list[i].kind;
@@ -1078,7 +1116,7 @@ void oos_collector_line(void *collector, const oos_hit_line *given)
     if (raw->source && !it.log.labelled) return; /* strings and comments */
     if (may_fail(c, &it)) mask_denied(c, &it);
     note_shape(&c->history, &it.log);
-    if (c->is_open) note_shape(&c->open, &it.log);
+    if (is_open(c)) note_shape(&c->open, &it.log);
 
     if (oos_native_is_frame(it.log.message)) drop_sentences(c, &it.candidates);
     if (raw->document) drop_quotes(c, &it, &it.candidates);
@@ -1089,7 +1127,7 @@ void oos_collector_line(void *collector, const oos_hit_line *given)
                 size_t const index = w * 64 + (size_t)__builtin_ctzll(bits);
                 if (c->signals->list[index].kind == order[k]) on_signal(c, &it, index);
             }
-    if (c->is_open &&
+    if (is_open(c) &&
         (oos_known(&c->open, OOS_NUMBER_torch_allocated) || oos_known(&c->open, OOS_NUMBER_kv_needed)) &&
         c->from_message)
         c->message_complete = true;

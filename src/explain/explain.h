@@ -545,15 +545,6 @@ void oos_collector_resume(oos_collector *collector, const oos_incident *history,
 uint64_t oos_collector_touched(const oos_collector *collector);            /* counts signs of failure */
 const oos_incident *oos_collector_history(const oos_collector *collector); /* figures since the last start */
 
-/* The command behind a log: the words of `vllm serve`, from a pasted command line or from the engine's own list of
- * arguments. */
-
-enum { OOS_COMMAND_WORDS_MAX = 128 };
-
-/* False: the log does not tell. Words live in the arena. */
-bool oos_command_words(oos_arena *arena, const oos_setup_text *setup, const char **ret_words,
-                       size_t *ret_count);
-
 /* From an incident's lines and figures to its phase and cause: arithmetic gives facts, and ordered rules over signals
  * and facts (data/explain/phases.json, causes.json) give the answer, how sure it is, and what would make it surer. */
 
@@ -774,16 +765,6 @@ void oos_line_read(oos_line_reader *reader, oos_view line,
                    void (*on_signal)(void *context, const oos_signal *signal, const oos_match *match),
                    void *context);
 
-/* Text of native code: frames of C and C++ backtraces, and the names in them. They are no sentences, whatever words they
- * hold: std::allocator, c10::Error, at::native::empty_memory_format. */
-
-/* A line of a backtrace as PyTorch, gdb, glibc, glog, Rust, sanitizers and MPI print it. `line` is without the prefixes of a log. */
-bool oos_native_is_frame(oos_view line);
-
-/* Length of the name at the beginning of `text`, with its template arguments and parameters: `c10::Error::Error(int)`,
- * `_ZN3c105ErrorC2Ev`. 0: no such name, or one that says itself what was thrown: `std::bad_alloc`. */
-size_t oos_native_name(oos_view text);
-
 /* Figures out of captures: `tried_size` = "1.56 GiB" and the like. */
 
 /* Which number a group name stands for and what its text is worth. False: the name is none of ours, or the text is no
@@ -793,35 +774,6 @@ bool oos_number_read(const oos_capture *capture, uint64_t line, oos_number_id *r
 
 /* A size with its unit: "1.56 GiB", "0 bytes". */
 bool oos_number_size(oos_view text, oos_number *ret_number);
-
-/* Whose log a path is, by the layouts of Kubernetes and docker. Only parts that keep the rules for such names are taken: the
- * rest of the program may print them anywhere. */
-
-/* An empty string: not told by the path. */
-typedef struct oos_origin {
-    char space[64]; /* namespace */
-    char pod[254];
-    char pod_uid[64];
-    char container[64];
-    int64_t restart; /* -1: not told */
-} oos_origin;
-
-oos_origin oos_origin_of(const char *path);
-
-/* What else whoever sends a text knows of it. */
-enum { OOS_LABELS_MAX = 32 };
-typedef struct oos_label {
-    char *key, *value;
-} oos_label;
-
-/* A name by the rules of Kubernetes, with dots if they are allowed. False: it is none, or does not fit. */
-bool oos_origin_name(oos_view text, bool dots, char *to, size_t capacity);
-
-/* Commands as people paste them around a log: over several lines, in compose and Kubernetes YAML, as Python. */
-
-/* The command that begins in `line` and goes on in `after`, on one line as a shell would take it, or `LLM(...)`. Returns
- * its length, 0 when there is none. At most `capacity` bytes are written. */
-size_t oos_paste_command(oos_view line, oos_view after, char *to, size_t capacity);
 
 /* Values of the engine's set-up as a log prints them: `key=0.8`, `'key': 0.8`, `--key 0.8`. */
 

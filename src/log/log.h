@@ -295,3 +295,36 @@ enum { OOS_JOINED_MAX_BYTES = 6 << 10, OOS_JOINED_MAX_LINES = 16 };
 /* `line` (without colour) and those of the lines in `after` that go on with it, prefixes peeled off, put together
  * without a gap: patterns for such messages allow white space, and the lack of it, between words. Returns the length. */
 size_t oos_window_join(oos_view line, oos_view after, char *to, size_t capacity);
+
+/* Text of native code: frames of C and C++ backtraces, and the names in them. They are no sentences, whatever words they
+ * hold: std::allocator, c10::Error, at::native::empty_memory_format. */
+
+/* A line of a backtrace as PyTorch, gdb, glibc, glog, Rust, sanitizers and MPI print it. `line` is without the prefixes of a log. */
+bool oos_native_is_frame(oos_view line);
+
+/* Length of the name at the beginning of `text`, with its template arguments and parameters: `c10::Error::Error(int)`,
+ * `_ZN3c105ErrorC2Ev`. 0: no such name, or one that says itself what was thrown: `std::bad_alloc`. */
+size_t oos_native_name(oos_view text);
+
+/* Whose log a path is, by the layouts of Kubernetes and docker. Only parts that keep the rules for such names are taken: the
+ * rest of the program may print them anywhere. */
+
+/* An empty string: not told by the path. */
+typedef struct oos_origin {
+    char space[64]; /* namespace */
+    char pod[254];
+    char pod_uid[64];
+    char container[64];
+    int64_t restart; /* -1: not told */
+} oos_origin;
+
+oos_origin oos_origin_of(const char *path);
+
+/* What else whoever sends a text knows of it. */
+enum { OOS_LABELS_MAX = 32 };
+typedef struct oos_label {
+    char *key, *value;
+} oos_label;
+
+/* A name by the rules of Kubernetes, with dots if they are allowed. False: it is none, or does not fit. */
+bool oos_origin_name(oos_view text, bool dots, char *to, size_t capacity);

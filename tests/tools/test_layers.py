@@ -94,6 +94,21 @@ class Layers(unittest.TestCase):
         finally:
             os.remove(path)
 
+    def test_states_that_are_not_the_pictures_fail(self):
+        path, draw = os.path.join(self.root, "src/explain/collect.def"), [sys.executable, os.path.join(ROOT, "tools/draw_collector.py"), self.root]
+        with open(path, encoding="utf-8") as f:
+            before = f.read()
+        subprocess.run(draw + ["--write"], check=True)
+        step = "STEP(ECHO, ALIVE, 0, ECHO_SURVIVED)\n"
+        for after, said in ((before, ""), (before.replace(step, step.replace("ECHO_SURVIVED", "TOLD")), "is not the table's"), (before.replace(step, ""), "('ECHO', 'ALIVE')")):
+            with open(path, "w", encoding="utf-8") as f:
+                f.write(after)
+            done = subprocess.run(draw, capture_output=True, text=True, check=False)
+            self.assertEqual(done.returncode, 1 if said else 0)
+            self.assertIn(said, done.stdout + done.stderr)
+        with open(path, "w", encoding="utf-8") as f:
+            f.write(before)
+
     def test_a_folder_that_is_no_layer_fails(self):
         self.planted("src/newcomer/planted.c", '#include "base/arena.h"\n', "has no place among the layers")
 

@@ -1,7 +1,7 @@
 /* .../NAMESPACE_POD_UID/CONTAINER/N.log            /var/log/pods
  * .../POD_NAMESPACE_CONTAINER-ID.log               /var/log/containers
  * .../ID/ID-json.log                               /var/lib/docker/containers */
-#include "explain/explain.h"
+#include "log/log.h"
 #include "base/view.h"
 
 #include <stdio.h>

@@ -1,7 +1,7 @@
 /* Four shapes: a shell command whose lines end in backslashes; `LLM(` up to its closing bracket; `image: vllm/vllm-openai:TAG`
  * with `command:` and `args:` below it, as a list on one line, a list of dashes, or folded text. Nothing is executed or
  * expanded; what is not understood ends the command. */
-#include "explain/explain.h"
+#include "command/command.h"
 #include "base/size.h"
 #include "facts/facts.h"
 

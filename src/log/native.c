@@ -1,5 +1,5 @@
 /* Frames are told by their shape at either end of the line, names by their "::"; neither needs a list of symbols. */
-#include "explain/explain.h"
+#include "log/log.h"
 #include "base/ascii.h"
 #include "base/size.h"
 

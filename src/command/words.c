@@ -1,7 +1,6 @@
 /* `non-default args: {'model': 'x', 'max_model_len': 16384, 'speculative_config': {...}}` is a Python dict: keys become
  * flags, True becomes a switch, a nested dict becomes JSON. A command line is split as a shell would. */
 #include "facts/facts.h"
-#include "explain/explain.h"
 #include "command/command.h"
 
 typedef struct words {
@@ -81,20 +80,20 @@ static bool dict_read(words *w, const char *text)
     return w->list[first + 2] != NULL;
 }
 
-bool oos_command_words(oos_arena *arena, const oos_setup_text *setup, const char **ret_words,
+bool oos_command_words(oos_arena *arena, const char *args, const char *command, const char **ret_words,
                        size_t *ret_count)
 {
     words w = {.arena = arena, .list = ret_words};
     /* The engine's own list is what it really got; what was pasted beside it may be another command. */
-    if (!setup->args || setup->args[0] != '{' || !dict_read(&w, setup->args)) {
+    if (!args || args[0] != '{' || !dict_read(&w, args)) {
         w.count = 0;
         w.failed = false;
-        if (!setup->command) return false;
-        bool const python = strncmp(setup->command, "LLM(", 4) == 0;
+        if (!command) return false;
+        bool const python = strncmp(command, "LLM(", 4) == 0;
         if (python)
-            add(&w, oos_view_of(setup->command));
+            add(&w, oos_view_of(command));
         else
-            split_shell(&w, setup->command);
+            split_shell(&w, command);
         if (!python && w.count < 3) return false;
     }
     *ret_count = w.count;
