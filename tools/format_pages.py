@@ -44,6 +44,7 @@ def fields(node, schema, path=""):
 
 
 def page(name, schema):
+    first, told, same = {}, {}, {}  # what is long, and what an earlier list has alike, stands on a page once
     lines = ["# What `%s` prints" % PAGES[name], "",
              "Schema `oomsight.%s/1` (`data/schema/%s.schema.json`). %s" % (name, name, BYTES), "",
              "| field | type | meaning |", "| --- | --- | --- |"]
@@ -51,7 +52,17 @@ def page(name, schema):
     for path, what, description in fields(schema, schema):
         if description is None:
             missing.append(path)
+        full = what.replace(", null", "")
+        if full.count(",") >= 6 and first.setdefault(full, path) != path:
+            what = "as `%s`" % first[full]
+        place, leaf = path.rpartition(".")[::2]
+        if place.count(".") == 0 and place.endswith("[]") and told.setdefault((leaf, full, description), place) != place:
+            same.setdefault(place, []).append((leaf, told[leaf, full, description]))
+            continue
         lines.append("| `%s` | %s | %s |" % (path, what, description))
+    for place, alike in same.items():
+        at = next(i for i, line in enumerate(lines) if line.startswith("| `%s` |" % place))
+        lines[at] = lines[at][:-2] + "; as in `%s`: %s |" % (alike[0][1], ", ".join("`%s`" % leaf for leaf, _ in alike))
     return "\n".join(lines) + "\n", missing
 
 
