@@ -23,7 +23,7 @@ MEMORY_BYTES = 16 << 30  # private memory of one command's process; importing an
 MACHINE = {"LocalEntryNotFoundError", "OfflineModeIsEnabled", "HFValidationError", "RepositoryNotFoundError", "GatedRepoError", "EntryNotFoundError",
            "RevisionNotFoundError", "HfHubHTTPError", "ConnectError", "MaxRetryError", "SSLError"}
 MACHINE_WORDS = ("couldn't connect to", "is not a valid model identifier", "not a local folder", "Invalid repository ID or local directory",
-                 "outgoing traffic has been disabled", "offline mode")
+                 "outgoing traffic has been disabled", "offline mode", "does not appear to have a file named")
 
 
 class Late(BaseException):

@@ -85,25 +85,23 @@ class Settled(Exception):
 class Executor:
     """What EngineCore asks of its workers while it lays out the cache."""
 
-    def __init__(self, config, budget):
-        from vllm.v1.worker.gpu.attn_utils import get_kv_cache_spec
-        self.config, self.budget, self.settled = config, budget, None
-        self.specs = get_kv_cache_spec(config)
+    def __init__(self, config, specs, budget):
+        self.config, self.budget, self.settled, self.specs = config, budget, None, specs
 
     def get_kv_cache_specs(self):
-        return [self.specs]
+        return self.specs
 
     def get_supported_kv_cache_layouts(self):
         from vllm.v1.worker.worker_base import WorkerBase
         worker = type("Worker", (WorkerBase,), {"__init__": lambda self: None})()
         worker.vllm_config = self.config
-        return [worker.get_supported_kv_cache_layouts()]
+        return [worker.get_supported_kv_cache_layouts() for stage in self.specs]
 
     def set_kv_cache_layout(self, *told):
         pass
 
     def determine_available_memory(self):
-        return [self.budget]
+        return [self.budget for stage in self.specs]
 
     def collective_rpc(self, *told, **more):
         pass
@@ -119,29 +117,57 @@ def alone(config, stage):
     import torch
     from vllm.distributed import parallel_state
     parallel = config.parallel_config
+    tensor, replicas, contexts = parallel.tensor_parallel_size, parallel.data_parallel_size, parallel.decode_context_parallel_size
     if not torch.distributed.is_initialized():
         store = tempfile.mktemp(prefix="oomsight-exact-")
+        parallel.data_parallel_size = 1  # it would wait for the others
         parallel_state.init_distributed_environment(1, 0, "file://" + store, 0, "gloo")
         parallel_state.initialize_model_parallel(1, 1)
-    tensor, pipeline = parallel_state.get_tp_group(), parallel_state.get_pp_group()
-    tensor.world_size, tensor.ranks = parallel.tensor_parallel_size, list(range(parallel.tensor_parallel_size))
-    pipeline.world_size, pipeline.ranks = parallel.pipeline_parallel_size, list(range(parallel.pipeline_parallel_size))
+        parallel.data_parallel_size = replicas
+    for name, size in (("tp", tensor), ("pp", parallel.pipeline_parallel_size), ("dp", replicas), ("dcp", contexts), ("ep", tensor * replicas)):
+        with contextlib.suppress(AttributeError, AssertionError):  # a release, or a model, without that group
+            group = getattr(parallel_state, "get_%s_group" % name)()
+            group.world_size, group.ranks = size, list(range(size))
+    pipeline = parallel_state.get_pp_group()
     pipeline.rank = pipeline.rank_in_group = stage
 
 
 def built(config):
-    """Bytes of the parameters of each stage as they are created, and the model of the last one."""
+    """Of each stage the bytes of its parameters as they are created, what its layers keep, and of the last one the bytes of slots for adapters."""
     import torch
     from vllm.model_executor.model_loader.utils import initialize_model
+    from vllm.platforms import current_platform
     from vllm.utils.torch_utils import set_default_torch_dtype
-    found = []
+    from vllm.v1.worker.gpu.attn_utils import get_kv_cache_spec
+    weights, specs, slots = [], [], 0
     for stage in range(config.parallel_config.pipeline_parallel_size):
         alone(config, stage)
         config.compilation_config.static_forward_context.clear()
         with set_default_torch_dtype(config.model_config.dtype), torch.device("meta"):
             model = initialize_model(config)
-        found.append(sum(part.numel() * part.element_size() for part in model.parameters()))
-    return found
+        weights.append(sum(part.numel() * part.element_size() for part in model.parameters()))
+        if stage == 0:
+            with contextlib.suppress(AttributeError):
+                current_platform.update_block_size_for_backend(config)
+        specs.append(get_kv_cache_spec(config))
+        if config.lora_config:
+            with contextlib.suppress(Exception):  # layers that cannot have them without memory
+                slots = adapters(config, model)
+    return weights, specs, slots
+
+
+def adapters(config, model):
+    """Bytes of the slots that adapters are put into."""
+    import torch
+    from vllm.lora.worker_manager import LRUCacheWorkerLoRAManager
+    with torch.device("meta"):
+        LRUCacheWorkerLoRAManager(config, torch.device("meta"), model.embedding_modules).create_lora_manager(model, config)
+    kept = {}
+    for layer in model.modules():
+        for name, value in vars(layer).items():
+            if name.startswith("lora_") and isinstance(value, (tuple, list)):
+                kept.update((id(part), part) for part in value if isinstance(part, torch.Tensor))
+    return sum(part.numel() * part.element_size() for part in kept.values())
 
 
 def spec_of(spec):
@@ -157,16 +183,14 @@ def spec_of(spec):
     return row
 
 
-def laid_out(config):
+def laid_out(config, specs):
     """The cache by the engine's own sequence: the specs of layers, and of its answer the groups and the bytes of a block."""
-    from vllm.platforms import current_platform
     from vllm.v1.engine.core import EngineCore
     budget = 64 << 30
-    with contextlib.suppress(AttributeError):
-        current_platform.update_block_size_for_backend(config)
-    executor = Executor(config, budget)
+    executor = Executor(config, specs, budget)
     rows = []
-    for spec in executor.specs.values():
+    fullest = max(specs, key=lambda stage: sum(spec.page_size_bytes for spec in stage.values()))  # it decides how many blocks all have
+    for spec in fullest.values():
         row = spec_of(spec)
         same = [old for old in rows if {key: old[key] for key in old if key != "layers"} == row]
         if same:
@@ -190,16 +214,16 @@ def laid_out(config):
 
 
 def sizes(config):
-    """As far as they can be had: classes that compute from values, drafts and replicas are left out, and say why."""
+    """As far as they can be had: classes that compute from values and drafts are left out, and say why."""
     from vllm.config import set_current_vllm_config
     found, spec = {}, config.speculative_config
-    if config.parallel_config.data_parallel_size > 1 or config.lora_config or config.parallel_config.decode_context_parallel_size > 1:
-        return {"sizes_problem": "replicas, adapters and shared contexts are not built"}
     try:
         with set_current_vllm_config(config):
-            found["param_bytes"] = built(config)
-            if config.parallel_config.pipeline_parallel_size == 1 and (not spec or spec.method in ("ngram", "ngram_gpu", "suffix")):
-                found["cache"] = laid_out(config)
+            found["param_bytes"], specs, slots = built(config)
+            if slots:
+                found["adapter_bytes"] = slots
+            if not spec or spec.method in ("ngram", "ngram_gpu", "suffix"):
+                found["cache"] = laid_out(config, specs)
     except BaseException as error:  # noqa: B902 a class that cannot be built like that is no word about the command
         found["sizes_problem"] = asking.clean("%s: %s" % (type(error).__name__, error))
     return found
