@@ -596,6 +596,23 @@ def case_an_id_does_not_hang_on_our_clock(folder):
     C.claim([(i["id"], i["at"]) for i in got] == [(i["id"], i["at"]) for i in first], "after a restart behind the last line with a time", got, first)
 
 
+def case_incidents_are_on_the_disk_before_positions(folder):
+    """A power cut between the two repeats an incident, and loses none."""
+    if not shutil.which("strace"):
+        print("     not installed: strace; what is written first was not looked at")
+        return
+    log, out, trace = (os.path.join(folder, name) for name in ("a.log", "out.ndjson", "trace"))
+    write(log, plain(START + failure(100)))
+    subprocess.run(["strace", "-e", "trace=openat,write,fdatasync,renameat", "-o", trace, BINARY, "explain", "--follow", "--idle", "2", "--state",
+                    os.path.join(folder, "state"), "--output", out, log], stdout=subprocess.DEVNULL, check=False)
+    with open(trace, encoding="utf-8", errors="replace") as lines:
+        calls = lines.read().splitlines()
+    fd = next(call.rsplit("= ", 1)[1] for call in calls if "out.ndjson" in call and "openat" in call)
+    written = next(i for i, call in enumerate(calls) if call.startswith("write(%s, " % fd))
+    after = [call.split("(")[0] + call[len(call.split("(")[0]):][:3] for call in calls[written:] if call.startswith(("fdatasync", "renameat"))]
+    C.claim(after and after[0] == "fdatasync(%s)" % fd, "the incident first", after)
+
+
 def case_wrapped_text_at_its_end(folder):
     """A failure that a terminal has wrapped is told whole, also when nothing follows it."""
     log = os.path.join(folder, "a.log")
