@@ -9,7 +9,9 @@ list of cases or of a claim. A file without cases of its own is a test when Meso
 tests/golden. `-` where the sentence argues by a measurement that it is no defect; `open` where no test shows it yet, with the reason. A row that
 names nothing fails, and so does an id without a row with --strict. Of `open` there may be as many as tests/floors.json allows. Standard library only.
 
-    check_defects.py [ROOT] [--strict]"""
+A page of docs/evidence that has `<!-- defects: F1-F26 -->` ... `<!-- end -->` gets a table of those rows with --write, and fails when it is another.
+
+    check_defects.py [ROOT] [--strict] [--write]"""
 import functools
 import glob
 import json
@@ -95,12 +97,36 @@ def problem(root, test, sentence):
     return wrong and "%s: %s" % (path, wrong)
 
 
+TABLE = re.compile(r"(<!-- defects: ([^>]*) -->\n).*?(<!-- end -->)", re.S)
+
+
+def table(rows, ids):
+    lines = ["| defect | state | test | what it shows |", "| --- | --- | --- | --- |"]
+    for one in ids:
+        for test, sentence in rows.get(one, []):
+            state = "open" if test == "open" else "measured" if test == "-" else "mended"
+            lines.append("| %s | %s | %s | %s |" % (one, state, "" if test in ("-", "open") else "`%s`" % test, sentence.replace("|", "\\|")))
+    return "".join(line + "\n" for line in lines)
+
+
+def stale_pages(root, rows, write):
+    for path in sorted(glob.glob(os.path.join(root, "docs/evidence/*.md"))):
+        with open(path, encoding="utf-8") as f:
+            text = f.read()
+        fresh = TABLE.sub(lambda m: m.group(1) + table(rows, list(listed(m.group(2)))) + m.group(3), text)
+        if fresh != text and write:
+            with open(path, "w", encoding="utf-8") as f:
+                f.write(fresh)
+        elif fresh != text:
+            yield "%s: its table is not tests/defects: tools/check_defects.py --write" % os.path.relpath(path, root)
+
+
 def main():
-    words = [w for w in sys.argv[1:] if w != "--strict"]
+    words = [w for w in sys.argv[1:] if w not in ("--strict", "--write")]
     root = words[0] if words else os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
     with open(os.path.join(root, "tests/defects/ids.txt"), encoding="utf-8") as f:
         ids = list(listed(f.read()))
-    bad, seen, open_ones = [], set(), set()
+    bad, seen, open_ones, rows = [], set(), set(), {}
     for path in sorted(glob.glob(os.path.join(root, "tests/defects/*.tsv"))):
         with open(path, encoding="utf-8") as f:
             for number, line in enumerate(f.read().splitlines(), 1):
@@ -110,10 +136,12 @@ def main():
                     bad.append("%s: %d fields, not id, test and sentence" % (place, len(fields)))
                     continue
                 wrong = "no defect %s" % fields[0] if fields[0] not in ids else problem(root, fields[1], fields[2])
+                rows.setdefault(fields[0], []).append(fields[1:])
                 if wrong:
                     bad.append("%s: %s: %s" % (place, fields[0], wrong))
                 else:
                     (open_ones if fields[1] == "open" else seen).add(fields[0])
+    bad += stale_pages(root, rows, "--write" in sys.argv)
     open_ones -= seen
     missing = [i for i in ids if i not in seen and i not in open_ones]
     if missing:

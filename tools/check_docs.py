@@ -56,7 +56,7 @@ def links(root):
                 yield "%s: no heading %s in %s" % (os.path.relpath(path, root), mark, os.path.relpath(to, root))
 
 
-GENERATED = re.compile(r"<!-- (?:ratchets|figures|messages): .*?<!-- end -->", re.S)
+GENERATED = re.compile(r"<!-- (?:ratchets|figures|messages|defects): .*?<!-- end -->", re.S)
 
 
 def words_of(text):

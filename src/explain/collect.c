@@ -386,6 +386,7 @@ oos_collector_point oos_collector_at(const oos_collector *c)
                                  .first_part = c->open.first_part,
                                  .first_byte = c->open.first_byte,
                                  .first_line = c->open.first_line,
+                                 .time = open ? c->open.first_time : c->time,
                                  .version = open ? c->before_version : c->version};
 }
 
@@ -800,8 +801,9 @@ static void on_progress(oos_collector *c, item *it, size_t index, const oos_matc
     if (signal->pattern) add_evidence(c, &c->history, it, signal, false);
 }
 
-void oos_collector_resume(oos_collector *c, const oos_incident *history, bool told)
+void oos_collector_resume(oos_collector *c, const oos_incident *history, bool told, int64_t time)
 {
+    c->time = time;
     oos_arena_reset(c->history_strings);
     c->history = *history;
     c->history.file = c->file;

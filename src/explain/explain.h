@@ -538,10 +538,11 @@ typedef struct oos_collector_point {
     uint32_t first_part;
     uint64_t first_byte, first_line;
     uint64_t version; /* changes when the history may have changed */
+    int64_t time;     /* the last one that was read until there */
 } oos_collector_point;
 
 oos_collector_point oos_collector_at(const oos_collector *collector);
-void oos_collector_resume(oos_collector *collector, const oos_incident *history, bool told);
+void oos_collector_resume(oos_collector *collector, const oos_incident *history, bool told, int64_t time);
 uint64_t oos_collector_touched(const oos_collector *collector);            /* counts signs of failure */
 const oos_incident *oos_collector_history(const oos_collector *collector); /* figures since the last start */
 

@@ -114,14 +114,17 @@ typedef struct oos_tails {
     uint64_t bytes, lines; /* read so far */
 } oos_tails;
 
+#define OOS_DAY_NS ((int64_t)86400 * 1000000000)
+
 /* A place to go on from: everything before it has been told, or tells nothing. */
 typedef struct oos_tail_point {
     oos_file_id id;
     uint64_t prior;       /* print of the file before this one, 0: not known */
     uint64_t byte, lines; /* lines: before it */
     uint64_t read,
-        ending;   /* how far that file was read, and the print of the last bytes before; 0: not known */
-    int64_t time; /* when this was so */
+        ending;    /* how far that file was read, and the print of the last bytes before; 0: not known */
+    int64_t time;  /* when this was so */
+    int64_t clock; /* the last time that the text tells before it */
     const oos_incident *history;
     uint64_t version; /* of the history */
     bool told;

@@ -24,7 +24,6 @@ enum {
     NAME_BYTES = 32,
     SWEEP_ROUNDS = 64
 };
-#define DAY ((int64_t)86400 * 1000000000)
 
 typedef struct entry {
     char *path;
@@ -146,6 +145,8 @@ static void read_line(oos_state *state, oos_view line)
         oos_json_u64(root, "lines", &p->lines);
         oos_json_bool(root, "told", &p->told);
         p->time = json_integer_value(json_object_get(root, "time_ns"));
+        const json_t *clock = json_object_get(root, "clock_ns");
+        p->clock = clock ? json_integer_value(clock) : OOS_TIME_NONE;
         p->ending = hex_field(root, "ending");
         oos_json_u64(root, "read", &p->read);
         e->history = hex_field(root, "history");
@@ -333,6 +334,10 @@ static void write_line(oos_json_writer *w, const entry *e)
     oos_json_field_u64(w, "lines", e->point.lines);
     oos_json_field_u64(w, "read", e->point.read);
     oos_json_field_bool(w, "told", e->point.told);
+    if (e->point.clock != OOS_TIME_NONE) {
+        oos_json_key(w, "clock_ns");
+        oos_json_put_i64(w, e->point.clock);
+    }
     oos_json_key(w, "time_ns");
     oos_json_put_i64(w, e->point.time);
     oos_json_end_object(w);
@@ -366,7 +371,7 @@ bool oos_state_save(oos_state *state, bool to_disk, int64_t now)
     if (failed) return errno = ENOSPC, false;
     HASH_ITER(hh, state->entries, e, next)
     {
-        if (now - e->seen <= DAY) continue;
+        if (now - e->seen <= OOS_DAY_NS) continue;
         forget_entry(state, e);
         state->changed = true;
     }

@@ -94,7 +94,8 @@ static void on_incident(void *context, const oos_incident *incident, bool again)
     const mark *at = NULL;
     for (size_t i = 0; i < s->count && !at; i++)
         if (s->marks[i].end > incident->first_byte) at = &s->marks[i];
-    uint64_t const figures[] = {at ? at->print : 0, at && !at->cursor ? (uint64_t)incident->first_time : 0,
+    uint64_t const figures[] = {at ? at->print : 0,
+                                at && !at->cursor ? (uint64_t)(incident->first_time % OOS_DAY_NS) : 0,
                                 at ? oos_sub(incident->first_byte, at->begin) : incident->first_byte};
     uint64_t id = oos_hash_add(OOS_HASH_START, s->name, strlen(s->name));
     if (at && at->cursor) id = oos_hash_add(id, at->cursor, strlen(at->cursor));
@@ -181,6 +182,7 @@ static void keep(stream *s)
     oos_tail_point const point = {.id = {.inode = 1}, /* there is one */
                                   .byte = settled_until(s),
                                   .time = oos_logtime_now(),
+                                  .clock = at.time,
                                   .history = at.history,
                                   .version = at.version,
                                   .told = at.told};
@@ -265,7 +267,7 @@ static oomsight_status open_stream(oos_streams *all, const char *name, stream **
         on_incident, s, &s->explainer, reterr);
     if (status == OOMSIGHT_OK) {
         if (known && from.history)
-            oos_collector_resume(oos_explainer_collector(s->explainer), from.history, from.told);
+            oos_collector_resume(oos_explainer_collector(s->explainer), from.history, from.told, from.clock);
         HASH_ADD_KEYPTR(hh, all->list, s->name, strlen(s->name), s);
     }
     if (status != OOMSIGHT_OK || !OOS_IN_TABLE(s)) {

@@ -36,6 +36,7 @@ struct oos_tail {
     uint64_t to_skip; /* of a packed file: bytes that were read before */
     bool current;     /* this is the file under the name */
     bool copied;      /* this is a copy of the file `id`, which was cut in place */
+    bool hollow;      /* it was empty when last looked: before its first text others may have come and gone */
     oos_file_id id;
     uint64_t byte;   /* next to be read */
     uint64_t ending; /* print of the last bytes before; 0: not known */
@@ -108,7 +109,8 @@ oomsight_status oos_tail_open(oos_tails *shared, size_t root, const char *relati
         return status;
     }
     if (from && from->history)
-        oos_collector_resume(oos_explainer_collector(tail->explainer), from->history, from->told);
+        oos_collector_resume(oos_explainer_collector(tail->explainer), from->history, from->told,
+                             from->clock);
     tail->from.history = NULL;
     *ret_tail = tail;
     return OOMSIGHT_OK;
@@ -182,14 +184,16 @@ static size_t find_rotated(int folder, oos_rotated *list, size_t count, const oo
     return count;
 }
 
-/* The file that was read before the one that cannot be found; `count`: not there either. */
-static size_t find_prior(int folder, oos_rotated *list, size_t count, uint64_t print)
+/* The file that was read before the one that cannot be found; `count`: not there either. Of those that begin alike the last one that was
+ * there at that time. */
+static size_t find_prior(int folder, oos_rotated *list, size_t count, uint64_t print, int64_t time)
 {
+    size_t found = count;
     for (size_t i = count; print && i-- > 0;) {
         if (list[i].packed && !list[i].id.print) list[i].id.print = oos_rotated_print(folder, &list[i]);
-        if (list[i].id.print == print) return i;
+        if (list[i].id.print == print && (found == count || list[found].written > time)) found = i;
     }
-    return count;
+    return found;
 }
 
 static bool leads_to(const struct stat *is, const oos_file_id *id)
@@ -216,7 +220,7 @@ static void fill_backlog(oos_tail *tail, const oos_tail_point *was, int own_too,
     size_t own = find_rotated(folder, list, count, was, copied);
     bool const with_own =
         own < count && (own_too == WITH_IT || (!list[own].packed && list[own].size > was->byte));
-    if (own == count) own = find_prior(folder, list, count, prior_of(tail, tail->part_number));
+    if (own == count) own = find_prior(folder, list, count, prior_of(tail, tail->part_number), was->time);
     for (size_t i = 0; i < count && tail->backlog_count < OOS_ROTATED_MAX; i++) {
         bool const wanted = own < count ? i > own || (i == own && with_own) : list[i].written > was->time;
         if (!wanted || (there && leads_to(&is, &list[i].id))) continue;
@@ -252,6 +256,7 @@ static oomsight_status begin_part(oos_tail *tail, const oos_file_id *id, uint64_
     tail->ending = 0;
     tail->written = written_at(tail->fd);
     tail->copied = tail->moved = false;
+    tail->hollow = tail->current && !byte && !id->print;
     tail->gone_at = 0;
     if (!first) {
         oos_scan_origin const start = {.growing = true, .byte = byte, .lines = lines};
@@ -353,7 +358,10 @@ static oomsight_status open_first(oos_tail *tail, oomsight_error *reterr)
         tail->current = true;
         tail->size = size;
         tail->resumes = false;
-        return begin_part(tail, &id, from->byte, from->lines, reterr);
+        OOS_TRY(begin_part(tail, &id, from->byte, from->lines, reterr));
+        tail->hollow = !from->byte && !from->id.print;
+        if (from->read == from->byte) tail->ending = from->ending;
+        return OOMSIGHT_OK;
     }
     if (fd >= 0) close(fd);
     if (fd < 0 && tail->why != ENOENT) return OOMSIGHT_OK; /* still there, but not for us */
@@ -452,6 +460,17 @@ static bool is_cut(oos_tail *tail)
            (tail->id.print && !id.print && tail->byte > 0);
 }
 
+/* The first text of a file that was empty: it may have been filled, copied and cut again since, or moved away. True: those come first. */
+static bool others_came_first(oos_tail *tail)
+{
+    struct stat is;
+    if (!tail->hollow || fstat(tail->fd, &is) != 0 || is.st_size == 0) return false;
+    tail->hollow = false;
+    fill_backlog(tail, &(oos_tail_point){.id = tail->id, .time = tail->caught_up}, IF_GROWN, false);
+    if (tail->backlog_count) close_part(tail);
+    return tail->backlog_count > 0;
+}
+
 /* What was not read before the cut may be in a copy. */
 static oomsight_status start_over(oos_tail *tail, oomsight_error *reterr)
 {
@@ -545,6 +564,10 @@ oomsight_status oos_tail_step(oos_tail *tail, uint64_t most_bytes, int64_t now, 
             gone = tail->why == ENOENT && now - tail->gone_at >= GONE_MS;
             continue;
         }
+        if (others_came_first(tail)) {
+            again = true;
+            continue;
+        }
         size_t count;
         bool more;
         do {
@@ -603,6 +626,7 @@ bool oos_tail_point_of(const oos_tail *tail, oos_tail_point *ret_point)
                                   .read = tail->byte,
                                   .ending = tail->ending,
                                   .time = tail->caught_up,
+                                  .clock = at.time,
                                   .history = at.history,
                                   .version = at.version,
                                   .told = at.told};
@@ -671,10 +695,11 @@ int64_t oos_tail_behind_since(const oos_tail *tail)
 uint64_t oos_tail_incident_id(const oos_tail *tail, const oos_incident *incident)
 {
     const oos_file_id *id = &tail->parts[incident->first_part % PARTS_KEPT];
-    /* A file that was packed has another inode; a time tells as much. */
+    /* A file that was packed has another inode; a time tells as much: that of the day, since its year may be a guess by our clock. */
     bool const timed = incident->first_time != OOS_TIME_NONE && id->print;
     uint64_t const figures[] = {timed ? 0 : id->inode, id->print, incident->first_byte,
-                                (uint64_t)incident->first_time, oos_value(incident, OOS_NUMBER_tried)};
+                                timed ? (uint64_t)(incident->first_time % OOS_DAY_NS) : 0,
+                                oos_value(incident, OOS_NUMBER_tried)};
     return oos_hash_add(oos_hash_add(OOS_HASH_START, tail->path, strlen(tail->path)), figures,
                         sizeof figures);
 }

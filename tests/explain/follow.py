@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 """Following logs through everything that happens to them. usage: follow.py BINARY"""
+import glob
 import gzip
 import json
 import os
@@ -93,6 +94,28 @@ def case_copied_and_cut(folder):
     got = f.wait_for(2)
     f.stop()
     C.claim(tried(got) == [400, 500], "while nobody looks", tried(got))
+
+
+def case_copied_and_cut_twice(folder):
+    """An empty log is known; it is filled, copied and cut while nobody looks."""
+    log, state = os.path.join(folder, "a.log"), os.path.join(folder, "state")
+    write(log, plain(["first line one"] + START + failure(100)))
+    f = Follower(BINARY, "--state", state, log)
+    f.wait_for(1)
+    shutil.copyfile(log, log + ".1")
+    os.truncate(log, 0)
+    time.sleep(2.5)
+    f.stop(signal.SIGKILL)
+    for number, mib in ((2, 200), (3, 300)):
+        write(log, plain(["first line %d" % number] + START + failure(mib)))
+        shutil.copyfile(log, log + ".%d" % number)
+        os.truncate(log, 0)
+        time.sleep(0.02)
+    write(log, plain(["first line four"] + START + failure(400)))
+    f = Follower(BINARY, "--state", state, log)
+    got = f.wait_for(3)
+    f.stop()
+    C.claim(tried(got) == [200, 300, 400], "all generations", tried(got))
 
 
 def case_wide_text(folder):
@@ -543,6 +566,51 @@ def case_nothing_is_written_when_nothing_happens(folder):
     after = os.stat(os.path.join(state, "positions")).st_ino
     f.stop()
     C.claim(before == after, "the same file")
+
+
+def case_an_id_does_not_hang_on_our_clock(folder):
+    """Times without a year, and a clock that is days behind or a restart between: the same id."""
+    log, state = os.path.join(folder, "a.log"), os.path.join(folder, "state")
+    at = time.gmtime(time.time() - 3600)
+    begin = [line.replace("01-01 00:00:00", time.strftime("%m-%d %H:%M:%S", at)) for line in START]
+    write(log, plain(begin + failure(100)))
+    f = Follower(BINARY, log)
+    first = f.wait_for(1)
+    f.stop()
+    library = next((path for path in glob.glob("/usr/lib/*/faketime/libfaketime.so.1")), None)
+    if library:
+        f = Follower(BINARY, log, env=dict(os.environ, LD_PRELOAD=library, FAKETIME="-3d", FAKETIME_DONT_FAKE_MONOTONIC="1"))
+        behind = f.wait_for(1)
+        f.stop()
+        C.claim([i["id"] for i in behind] == [i["id"] for i in first] and behind[0]["at"] != first[0]["at"], "under another clock", behind, first)
+    else:
+        print("     not installed: libfaketime; another clock was not tried")
+    write(log, plain(begin), "w")
+    f = Follower(BINARY, "--state", state, log)
+    time.sleep(2.5)
+    f.stop(signal.SIGKILL)
+    write(log, plain(failure(100)))
+    f = Follower(BINARY, "--state", state, log)
+    got = f.wait_for(1)
+    f.stop()
+    C.claim([(i["id"], i["at"]) for i in got] == [(i["id"], i["at"]) for i in first], "after a restart behind the last line with a time", got, first)
+
+
+def case_incidents_are_on_the_disk_before_positions(folder):
+    """A power cut between the two repeats an incident, and loses none."""
+    if not shutil.which("strace"):
+        print("     not installed: strace; what is written first was not looked at")
+        return
+    log, out, trace = (os.path.join(folder, name) for name in ("a.log", "out.ndjson", "trace"))
+    write(log, plain(START + failure(100)))
+    subprocess.run(["strace", "-e", "trace=openat,write,fdatasync,renameat", "-o", trace, BINARY, "explain", "--follow", "--idle", "2", "--state",
+                    os.path.join(folder, "state"), "--output", out, log], stdout=subprocess.DEVNULL, check=False)
+    with open(trace, encoding="utf-8", errors="replace") as lines:
+        calls = lines.read().splitlines()
+    fd = next(call.rsplit("= ", 1)[1] for call in calls if "out.ndjson" in call and "openat" in call)
+    written = next(i for i, call in enumerate(calls) if call.startswith("write(%s, " % fd))
+    after = [call.split("(")[0] + call[len(call.split("(")[0]):][:3] for call in calls[written:] if call.startswith(("fdatasync", "renameat"))]
+    C.claim(after and after[0] == "fdatasync(%s)" % fd, "the incident first", after)
 
 
 def case_wrapped_text_at_its_end(folder):

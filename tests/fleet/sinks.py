@@ -81,6 +81,7 @@ def check_equal(postgres, files, since=SINCE, until=UNTIL):
         compared += len(own)
     stored = postgres.value("SELECT count(*) FROM oomsight.incident")
     assert stored == other["incidents"], (stored, other["incidents"])
+    assert other["rejected"] == postgres.value("SELECT count(*) FROM oomsight.rejected"), other["rejected"]
     assert 0 < other["by_otel"] <= stored and not postgres.value("SELECT count(*) FROM oomsight.incident WHERE node = 'a node'"), other["by_otel"]
     models = sorted(row["model"] for row in postgres.rows("SELECT DISTINCT model FROM oomsight.incident"))
     assert models == sorted(model.replace("\u0000", "\ufffd") for model in other["models"])

@@ -55,7 +55,7 @@ static uint64_t stop_and_go_on(oos_explainer **explainer, oos_arena *arena, uint
                  oos_history_read(arena, &knowledge.signals, (oos_view){text.ptr, text.len}, &history));
     oos_explainer_close(*explainer);
     *explainer = open_at(byte, lines);
-    oos_collector_resume(oos_explainer_collector(*explainer), &history, at.told);
+    oos_collector_resume(oos_explainer_collector(*explainer), &history, at.told, at.time);
     oos_text_free(&text);
     return byte;
 }

@@ -17,15 +17,20 @@ class Reference:
     def __init__(self, function, words): self.function, self.words = function, words
 def init(**words): pass
 def shutdown(): pass
-def nodes(): return [{"Alive": True, "Resources": {"CPU": 4.0}}]
+asked, given, most = {}, [], []
 def remote(**options):
+    asked.update(options)
     def wrap(function):
         class Remote:
             @staticmethod
-            def remote(*words): return Reference(function, words)
+            def remote(*words):
+                given.append(words)
+                return Reference(function, words)
         return Remote
     return wrap
-def wait(references, num_returns): return [references[0]], references[1:]
+def wait(references, num_returns):
+    most.append(len(references))
+    return [references[0]], references[1:]
 def get(reference):
     if not lost:
         lost.append(1)
@@ -94,3 +99,25 @@ def test_an_engine_killed_inside_is_worth_another_try():
 def test_without_ray_one_line_says_so(tmp_path):
     done = drive(tmp_path, [framed(0, ["true"])], fake=False)
     assert done.returncode == 3 and done.stderr.count(b"\n") == 1 and b"pip install ray" in done.stderr
+
+
+def test_all_that_waits_is_submitted_with_what_it_needs(tmp_path, monkeypatch):
+    """A cluster without a node grows only by what was asked for."""
+    (tmp_path / "ray.py").write_text(FAKE)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    ray = __import__("importlib").import_module("ray")
+    ray.lost.append(1)
+    monkeypatch.setattr(ray, "get", lambda reference: (1.0, b"{}", b""))
+    monkeypatch.setattr(matrix_ray, "SUBMITTED", 50)
+    out = io.BytesIO()
+    matrix_ray.run(ray, [matrix_ray.Task(n, ["true"], []) for n in range(60)], 0, 0, out)
+    assert len(answers(out.getvalue())) == 60 and max(ray.most) == 50
+    assert ray.asked["memory"] == 4 << 30 and ray.asked["num_cpus"] == 1 and not hasattr(ray, "nodes")
+
+
+def test_an_address_where_nobody_answers_is_given_up(tmp_path):
+    (tmp_path / "ray.py").write_text("import time\ndef init(**words): time.sleep(600)\n")
+    code = "import sys; from oomsight import matrix_ray as m; m.CONNECT_S = 0.5; sys.exit(m.main(['10.0.0.1:6379', '0', '0']))"
+    env = dict(os.environ, PYTHONPATH=os.pathsep.join([str(tmp_path), os.environ.get("PYTHONPATH", "")]))
+    done = subprocess.run([sys.executable, "-c", code], input=framed(0, ["true"]), env=env, capture_output=True, timeout=100)
+    assert done.returncode == 3 and b"10.0.0.1:6379 did not answer within" in done.stderr, done.stderr

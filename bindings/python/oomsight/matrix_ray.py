@@ -7,9 +7,13 @@ import importlib
 import os
 import sys
 import tempfile
+import threading
 import time
 from typing import IO, Any, Dict, Iterator, List, NamedTuple, Tuple
 
+MEMORY = 4 << 30  # of the processes of a start, at most 3.4 GiB
+SUBMITTED = 1000  # tasks that Ray is given at a time
+CONNECT_S = 60.0
 REASONS = (b"Error", b"error:", b"oomsight dryrun:")
 
 
@@ -99,10 +103,9 @@ def start(words: List[str], variables: List[str], last: bool) -> Tuple[float, by
 
 
 def run(ray: Any, todo: List[Task], jobs: int, retries: int, out: IO[bytes]) -> None:
-    nodes = [node.get("Resources", {}).get("CPU", 0) for node in ray.nodes() if node.get("Alive")]
-    cores = min(2, max(1, int(max(nodes or [1]))))  # a start keeps two cores busy, where a node has them
-    remote = ray.remote(num_cpus=cores, max_retries=0, max_calls=1)(start)
-    limit = jobs or max(1, int(sum(nodes) // cores))
+    # What a start needs is said, and where it runs is Ray's: a cluster of no node at all grows by what waits.
+    remote = ray.remote(num_cpus=1, memory=MEMORY, max_retries=0, max_calls=1)(start)
+    limit = jobs or SUBMITTED
     waiting, under_way = list(reversed([(task, 1) for task in todo])), {}  # type: List[Tuple[Task, int]], Dict[Any, Tuple[Task, int]]
     while waiting or under_way:
         while waiting and len(under_way) < limit:
@@ -121,6 +124,12 @@ def run(ray: Any, todo: List[Task], jobs: int, retries: int, out: IO[bytes]) -> 
                 answer(out, task.number, 0.0, attempt, b"", str(error).strip().splitlines()[-1].encode()[:400])
 
 
+def give_up(address: str) -> None:
+    """Ray itself waits for ever, and in code that no signal ends."""
+    print("oomsight matrix: Ray at %s did not answer within %d seconds" % (address, CONNECT_S), file=sys.stderr, flush=True)
+    os._exit(3)
+
+
 def main(words: List[str]) -> int:
     if len(words) != 3:
         sys.exit(__doc__)
@@ -134,11 +143,15 @@ def main(words: List[str]) -> int:
     except ImportError:
         print("oomsight matrix: Python has no package 'ray' (pip install ray), or say --python PROGRAM that has it", file=sys.stderr)
         return 3
+    late = threading.Timer(CONNECT_S, give_up, words[:1])
+    late.daemon = True
+    late.start()
     try:
         ray.init(address=words[0], logging_level="ERROR", log_to_driver=False)
     except Exception as error:
         print("oomsight matrix: Ray at %s: %s" % (words[0], str(error).strip().splitlines()[0]), file=sys.stderr)
         return 3
+    late.cancel()
     try:
         run(ray, todo, int(words[1]), int(words[2]), out)
     finally:
