@@ -29,18 +29,6 @@ typedef struct adviser {
 
 /* ---- counts */
 
-static oomsight_status phases_read(const json_t *row, uint64_t *ret_phases, oomsight_error *reterr)
-{
-    const json_t *words = json_object_get(row, "phases");
-    *ret_phases = 0;
-    for (size_t i = 0; i < json_array_size(words); i++) {
-        oos_phase const phase = oos_phase_find(json_string_value(json_array_get(words, i)));
-        if (phase == OOS_PHASE_COUNT) return oos_fail(reterr, OOMSIGHT_MALFORMED, "advice: no such phase");
-        *ret_phases |= (uint64_t)1 << phase;
-    }
-    return OOMSIGHT_OK;
-}
-
 static oomsight_status tried_read(oos_arena *arena, const json_t *rows, oos_advisers *advisers,
                                   oomsight_error *reterr)
 {
@@ -54,8 +42,8 @@ static oomsight_status tried_read(oos_arena *arena, const json_t *rows, oos_advi
     advisers->tried = list;
     for (size_t i = 0; i < json_array_size(rows); i++) {
         const json_t *row = json_array_get(rows, i);
-        uint64_t phases;
-        OOS_TRY(phases_read(row, &phases, reterr));
+        oos_phase_set phases;
+        OOS_TRY(oos_stages_read(json_object_get(row, "phases"), &phases, reterr));
         json_object_foreach(json_object_get(row, "levers"), lever, pair)
         {
             json_int_t const worked = json_integer_value(json_array_get(pair, 0)),
@@ -77,7 +65,7 @@ static oomsight_status spent_read(oos_arena *arena, const json_t *rows, const oo
     for (size_t i = 0; i < count; i++) {
         const json_t *row = json_array_get(rows, i), *why = json_object_get(row, "why");
         const char *until;
-        OOS_TRY(phases_read(row, &list[i].phases, reterr));
+        OOS_TRY(oos_stages_read(json_object_get(row, "phases"), &list[i].phases, reterr));
         OOS_TRY(oos_condition_read(signals, row, &list[i].when, reterr));
         if (!oos_json_str(row, "engine", &list[i].engine) || !oos_json_str(row, "lever", &list[i].lever) ||
             !oos_json_str(row, "until", &until) || !oos_version_parse(oos_view_of(until), &list[i].until) ||
@@ -132,14 +120,12 @@ static oomsight_status named_read(oos_arena *arena, const json_t *rows, oos_advi
 oomsight_status oos_advisers_load(oos_arena *arena, const char *data_dir, const oos_signals *signals,
                                   oos_advisers *ret_advisers, oomsight_error *reterr)
 {
-    oos_view bytes;
     json_t *root;
     *ret_advisers = (oos_advisers){0};
     for (size_t i = 0; i < OOS_ENGINE_COUNT; i++)
         OOS_TRY(
             oos_ladder_load(arena, data_dir, oos_engine_list[i]->name, &ret_advisers->ladders[i], reterr));
-    OOS_TRY(oos_data_read(arena, data_dir, "explain/advice.json", &bytes, reterr));
-    OOS_TRY(oos_json_load(arena, bytes, &root, reterr));
+    OOS_TRY(oos_data_json(arena, data_dir, "explain/advice.json", &root, reterr));
     OOS_TRY(named_read(arena, json_object_get(root, "named"), ret_advisers, reterr));
     OOS_TRY(tried_read(arena, json_object_get(root, "tried"), ret_advisers, reterr));
     return spent_read(arena, json_object_get(root, "spent"), signals, ret_advisers, reterr);

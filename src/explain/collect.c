@@ -654,7 +654,7 @@ static bool is_listed(oos_view text)
 static bool is_mention(const oos_collector *c, const item *it, const oos_match *match)
 {
     return it->raw->document && !it->log.labelled && !(is_open(c) && c->open.stack.count) &&
-           (match->count < 2 || match->start >= it->text.len || is_listed(it->text));
+           (it->raw->page || match->count < 2 || match->start >= it->text.len || is_listed(it->text));
 }
 
 static void on_message(oos_collector *c, item *it, size_t index, const oos_match *match)

@@ -262,29 +262,14 @@ bool oos_explainer_waits(const oos_explainer *r)
     return oos_linescan_waits(r->scan) || oos_collector_at(r->collector).open;
 }
 
-bool oos_explainer_lines_wait(const oos_explainer *r)
+oos_linescan *oos_explainer_scan(const oos_explainer *r)
 {
-    return oos_linescan_waits(r->scan);
-}
-
-oomsight_status oos_explainer_hand_on(oos_explainer *r, oomsight_error *reterr)
-{
-    return oos_linescan_settle(r->scan, reterr);
-}
-
-uint64_t oos_explainer_lines(const oos_explainer *r)
-{
-    return oos_linescan_lines(r->scan);
+    return r->scan;
 }
 
 oos_collector *oos_explainer_collector(oos_explainer *r)
 {
     return r->collector;
-}
-
-void oos_explainer_place(const oos_explainer *r, uint64_t *ret_byte, uint64_t *ret_lines)
-{
-    oos_linescan_place(r->scan, ret_byte, ret_lines);
 }
 
 void oos_explainer_close(oos_explainer *r)
@@ -294,16 +279,6 @@ void oos_explainer_close(oos_explainer *r)
     oos_collector_free(r->collector);
     if (r->owns_bench) oos_bench_free(r->bench);
     free(r);
-}
-
-char *oos_explainer_room(oos_explainer *r, size_t *ret_capacity)
-{
-    return oos_linescan_room(r->scan, ret_capacity);
-}
-
-oomsight_status oos_explainer_took(oos_explainer *r, size_t count, oomsight_error *reterr)
-{
-    return oos_linescan_took(r->scan, count, reterr);
 }
 
 oomsight_status oos_explainer_settle(oos_explainer *r, oomsight_error *reterr)

@@ -409,8 +409,7 @@ typedef struct oos_kb_record {
     size_t confused_count, leads_count;
     bool of_one; /* of one program: no explanation for another */
     oos_condition when;
-    const oos_phase *phases;
-    size_t phase_count; /* 0: any */
+    oos_phase_set phases; /* 0: any */
     const char *const *causes;
     size_t cause_count; /* 0: any */
     const json_t *json; /* the record itself, for printing */
@@ -457,7 +456,7 @@ enum { OOS_FIXES_MAX = 8, OOS_DEAD_ENDS_MAX = 8 };
 /* How often people report a lever as the cure, or as tried in vain, at a failure in these phases: orders what the ladder holds equal. */
 typedef struct oos_tried {
     const char *lever;
-    uint64_t phases; /* bits by oos_phase */
+    oos_phase_set phases; /* bits by oos_phase */
     uint64_t worked, in_vain;
 } oos_tried;
 
@@ -465,7 +464,7 @@ typedef struct oos_tried {
 typedef struct oos_spent {
     const char *engine, *lever;
     oos_condition when;
-    uint64_t phases;
+    oos_phase_set phases;
     oos_version until;
     oos_sentence why;
 } oos_spent;
@@ -660,8 +659,8 @@ oomsight_status oos_explainer_open(oos_arena *arena, const oos_knowledge *knowle
                                    oos_explanation *explanation, oos_on_incident *on_incident, void *context,
                                    oos_explainer **ret_explainer, oomsight_error *reterr);
 void oos_explainer_close(oos_explainer *explainer); /* NULL is fine */
-char *oos_explainer_room(oos_explainer *explainer, size_t *ret_capacity);
-oomsight_status oos_explainer_took(oos_explainer *explainer, size_t count, oomsight_error *reterr);
+/* What takes its bytes, and has its lines: of the text that is being read. */
+oos_linescan *oos_explainer_scan(const oos_explainer *explainer);
 /* Nothing more for now: an incident that is open counts as over. */
 oomsight_status oos_explainer_settle(oos_explainer *explainer, oomsight_error *reterr);
 /* The text is over; another may follow, with line numbers from 1. */
@@ -678,13 +677,7 @@ oomsight_status oos_explainer_next_part(oos_explainer *explainer, const oos_scan
                                         oomsight_error *reterr);
 /* Something waits to be told, or for what follows it. */
 bool oos_explainer_waits(const oos_explainer *explainer);
-bool oos_explainer_lines_wait(const oos_explainer *explainer); /* the latter */
-/* Nothing more for now: lines no longer wait. An incident stays open. */
-oomsight_status oos_explainer_hand_on(oos_explainer *explainer, oomsight_error *reterr);
-uint64_t oos_explainer_lines(const oos_explainer *explainer); /* read of this part, and before it */
 oos_collector *oos_explainer_collector(oos_explainer *explainer);
-/* The first byte of this part that was not looked at to the end. */
-void oos_explainer_place(const oos_explainer *explainer, uint64_t *ret_byte, uint64_t *ret_lines);
 
 /* Arithmetic on the figures of one incident. */
 

@@ -83,12 +83,10 @@ oomsight_status oos_grammar_load(oos_arena *arena, const char *data_dir, const o
                                  oomsight_error *reterr)
 {
     static const char path[] = "explain/words.json";
-    oos_view bytes;
     json_t *root;
     oos_grammar *grammar = OOS_NEW(arena, oos_grammar);
     if (!grammar) return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for the words");
-    OOS_TRY(oos_data_read(arena, data_dir, path, &bytes, reterr));
-    OOS_TRY(oos_json_load(arena, bytes, &root, reterr));
+    OOS_TRY(oos_data_json(arena, data_dir, path, &root, reterr));
     OOS_TRY(phrases_read(arena, root, grammar, reterr));
     *ret_grammar = grammar;
     return OOMSIGHT_OK;

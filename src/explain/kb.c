@@ -56,16 +56,9 @@ static oomsight_status advice_read(oos_arena *arena, const oos_signals *signals,
 static oomsight_status when_read(oos_arena *arena, const oos_signals *signals, const json_t *when,
                                  oos_kb_record *record, oomsight_error *reterr)
 {
-    const char *const *phases;
-    OOS_TRY(strings_read(arena, json_object_get(when, "phase"), &phases, &record->phase_count, reterr));
+    OOS_TRY(oos_stages_read(json_object_get(when, "phase"), &record->phases, reterr));
     OOS_TRY(
         strings_read(arena, json_object_get(when, "cause"), &record->causes, &record->cause_count, reterr));
-    oos_phase *list = OOS_NEW_ARRAY(arena, oos_phase, record->phase_count ? record->phase_count : 1);
-    if (!list) return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for a record");
-    for (size_t i = 0; i < record->phase_count; i++)
-        if (!oos_phase_named(phases[i], &list[i]))
-            return oos_fail(reterr, OOMSIGHT_MALFORMED, "'%s' is no phase", phases[i]);
-    record->phases = list;
     return oos_condition_read(signals, when, &record->when, reterr);
 }
 
@@ -140,8 +133,8 @@ static bool speaks_of(const oos_kb_record *record, const oos_incident *incident)
 
 static bool fits(const oos_kb_record *record, const oos_incident *incident, const oos_signal_set *set)
 {
-    bool phase = record->phase_count == 0, cause = record->cause_count == 0;
-    for (size_t i = 0; i < record->phase_count; i++) phase |= record->phases[i] == incident->phase;
+    bool const phase = !record->phases || record->phases & OOS_PHASE_BIT(incident->phase);
+    bool cause = record->cause_count == 0;
     for (size_t i = 0; i < record->cause_count; i++) cause |= strcmp(record->causes[i], incident->cause) == 0;
     return phase && cause && speaks_of(record, incident) && oos_condition_holds(&record->when, set);
 }
@@ -150,7 +143,7 @@ static unsigned weight(const oos_kb_record *record)
 {
     /* A signal in the text says more than a conclusion drawn from it. */
     return 3u * record->when.all_count + 3u * (record->when.any_count > 0) + record->when.none_count +
-           2u * (record->cause_count > 0) + (record->phase_count > 0);
+           2u * (record->cause_count > 0) + (record->phases != 0);
 }
 
 const oos_kb_record *oos_kb_match(const oos_kb *kb, const oos_incident *incident)

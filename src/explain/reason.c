@@ -3,7 +3,6 @@
 #include "explain/explain.h"
 #include "base/json.h"
 
-enum { PHASES_MAX = 8 };
 /* An exception that names no reason is no proof that it was not memory. */
 #define VAGUE_SURE 0.45
 #define NAMED_SURE 0.8
@@ -14,9 +13,8 @@ static const char *const trust_words[TRUST_COUNT] = {"none", "usual", "few", "sh
 
 typedef struct cause_rule {
     oos_condition when;
-    oos_phase phases[PHASES_MAX];
-    size_t phase_count; /* 0: any */
-    const char *cause;  /* or what an extra adds */
+    oos_phase_set phases; /* 0: any */
+    const char *cause;    /* or what an extra adds */
     const char *also[OOS_ALSO_MAX];
     size_t also_count;
     trust level;
@@ -24,12 +22,23 @@ typedef struct cause_rule {
     const json_t *of; /* as above */
 } cause_rule;
 
+typedef struct rule_list {
+    cause_rule *rules;
+    size_t count;
+} rule_list;
+
+typedef struct refutation {
+    oos_condition when;
+    const json_t *causes;
+} refutation;
+
 enum { USUAL_MAX = 4 };
 
 struct oos_cause_rules {
     const oos_stage_rules *stages;
-    cause_rule *causes, *extras;
-    size_t cause_count, extra_count;
+    rule_list causes, extras, doubts;
+    refutation *refutations;
+    size_t refutation_count;
     double sure[TRUST_COUNT];
     const char *usual[OOS_PHASE_COUNT][USUAL_MAX]; /* causes of a stage, the most frequent first */
 };
@@ -60,15 +69,8 @@ static oomsight_status cause_rule_read(const oos_signals *signals, const json_t 
     if (!oos_json_str(json, key, &rule.cause))
         return oos_fail(reterr, OOMSIGHT_MALFORMED, "a rule without a cause");
     const json_t *phases = json_object_get(json, "phase"), *also = json_object_get(json, "also");
-    rule.phase_count = json_array_size(phases);
     rule.also_count = oos_min(json_array_size(also), OOS_ALSO_MAX);
-    if (rule.phase_count > PHASES_MAX)
-        return oos_fail(reterr, OOMSIGHT_MALFORMED, "too many phases in a rule");
-    for (size_t i = 0; i < rule.phase_count; i++) {
-        const char *word = json_string_value(json_array_get(phases, i));
-        if (!word || !oos_phase_named(word, &rule.phases[i]))
-            return oos_fail(reterr, OOMSIGHT_MALFORMED, "rule of '%s': no such phase", rule.cause);
-    }
+    OOS_TRY(oos_stages_read(phases, &rule.phases, reterr));
     for (size_t i = 0; i < rule.also_count; i++) {
         rule.also[i] = json_string_value(json_array_get(also, i));
         if (!rule.also[i]) return oos_fail(reterr, OOMSIGHT_MALFORMED, "rule of '%s': also", rule.cause);
@@ -85,8 +87,8 @@ static oomsight_status cause_rule_read(const oos_signals *signals, const json_t 
 
 /* The lists of `keys` one behind the other. */
 static oomsight_status cause_rules_read(oos_arena *arena, const oos_signals *signals, const json_t *root,
-                                        const char *const *keys, const char *cause, cause_rule **ret_rules,
-                                        size_t *ret_count, oomsight_error *reterr)
+                                        const char *const *keys, const char *cause, rule_list *ret_list,
+                                        oomsight_error *reterr)
 {
     size_t room = 1, count = 0;
     for (const char *const *key = keys; *key; key++) room += json_array_size(json_object_get(root, *key));
@@ -97,8 +99,27 @@ static oomsight_status cause_rules_read(oos_arena *arena, const oos_signals *sig
         for (size_t i = 0; i < json_array_size(list); i++)
             OOS_TRY(cause_rule_read(signals, json_array_get(list, i), cause, &rules[count++], reterr));
     }
-    *ret_rules = rules;
-    *ret_count = count;
+    *ret_list = (rule_list){rules, count};
+    return OOMSIGHT_OK;
+}
+
+static oomsight_status refutations_read(oos_arena *arena, const oos_signals *signals, const json_t *list,
+                                        oos_cause_rules *rules, oomsight_error *reterr)
+{
+    rules->refutation_count = json_array_size(list);
+    rules->refutations = OOS_NEW_ARRAY(arena, refutation, rules->refutation_count + 1);
+    if (!rules->refutations) return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for the rules");
+    for (size_t i = 0; i < rules->refutation_count; i++) {
+        const json_t *row = json_array_get(list, i), *cause;
+        size_t at;
+        rules->refutations[i].causes = json_object_get(row, "causes");
+        OOS_TRY(oos_condition_read(signals, row, &rules->refutations[i].when, reterr));
+        json_array_foreach(rules->refutations[i].causes, at, cause)
+        {
+            if (!json_is_string(cause))
+                return oos_fail(reterr, OOMSIGHT_MALFORMED, "what refutes a cause names causes");
+        }
+    }
     return OOMSIGHT_OK;
 }
 
@@ -121,19 +142,17 @@ oomsight_status oos_cause_rules_load(oos_arena *arena, const char *data_dir, con
                                      const oos_cause_rules **ret_rules, oomsight_error *reterr)
 {
     /* What a sentence or a frame names, arithmetic that overrides what is usual, and what is usual in a stage. */
-    static const char *const order[] = {"sentences", "frames", "rules", "stages", NULL}, *const extras[] = {
-                                                                                             "extras", NULL};
-    oos_view bytes;
+    static const char *const order[] = {"sentences", "frames", "rules", "stages", NULL},
+                             *const extras[] = {"extras", NULL}, *const doubts[] = {"doubts", NULL};
     json_t *causes;
-    OOS_TRY(oos_data_read(arena, data_dir, "explain/causes.json", &bytes, reterr));
-    OOS_TRY(oos_json_load(arena, bytes, &causes, reterr));
+    OOS_TRY(oos_data_json(arena, data_dir, "explain/causes.json", &causes, reterr));
     oos_cause_rules *rules = OOS_NEW(arena, oos_cause_rules);
     if (!rules) return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for the rules");
     OOS_TRY(oos_stage_rules_load(arena, data_dir, signals, &rules->stages, reterr));
-    OOS_TRY(cause_rules_read(arena, signals, causes, order, "cause", &rules->causes, &rules->cause_count,
-                             reterr));
-    OOS_TRY(
-        cause_rules_read(arena, signals, causes, extras, "add", &rules->extras, &rules->extra_count, reterr));
+    OOS_TRY(cause_rules_read(arena, signals, causes, order, "cause", &rules->causes, reterr));
+    OOS_TRY(cause_rules_read(arena, signals, causes, extras, "add", &rules->extras, reterr));
+    OOS_TRY(cause_rules_read(arena, signals, causes, doubts, "cause", &rules->doubts, reterr));
+    OOS_TRY(refutations_read(arena, signals, json_object_get(causes, "refuted"), rules, reterr));
     OOS_TRY(usual_causes_read(json_object_get(causes, "usual"), rules, reterr));
     for (size_t i = 0; i < TRUST_COUNT; i++)
         oos_json_f64(json_object_get(causes, "sure"), trust_words[i], &rules->sure[i]);
@@ -156,98 +175,71 @@ static bool is_suspected(const oos_signals *signals, const oos_signal_set *set)
             oos_signals_have(signals, set, "frame.dummy_run"));
 }
 
-static bool is_program_set(const oos_signal_set *set)
+/* What the text or its figures rule out, whichever rule would name it. */
+static bool is_refuted(const oos_cause_rules *rules, const char *cause, const oos_signal_set *set)
 {
-    return oos_has_fact(set, OOS_FACT_program);
-}
-
-/* Of servers that share the card out beforehand; another program has no such setting. */
-static bool is_servers(const char *cause)
-{
-    static const char *const causes[] = {"gmu_too_low",
-                                         "gmu_too_high_leaves_no_headroom",
-                                         "cudagraph_overestimated",
-                                         "cudagraph_unbudgeted",
-                                         "profiling_accounting_bug",
-                                         "runtime_workspace_unprofiled",
-                                         "context_too_long_for_kv"};
-    for (size_t i = 0; i < sizeof causes / sizeof *causes; i++)
-        if (strcmp(cause, causes[i]) == 0) return true;
+    for (size_t i = 0; i < rules->refutation_count; i++) {
+        const refutation *by = &rules->refutations[i];
+        for (size_t k = 0; k < json_array_size(by->causes); k++)
+            if (strcmp(cause, json_string_value(json_array_get(by->causes, k))) == 0 &&
+                oos_condition_holds(&by->when, set))
+                return true;
+    }
     return false;
 }
 
-/* What the printed figures rule out, whichever rule would name it. */
-static bool is_refuted(const char *cause, const oos_signal_set *set)
+static bool applies(const oos_cause_rules *rules, const cause_rule *rule, const oos_signal_set *set,
+                    oos_phase phase)
 {
-    bool const above_all =
-        oos_has_fact(set, OOS_FACT_tried_gt_total) || oos_has_fact(set, OOS_FACT_tried_huge);
-    bool const room = oos_has_fact(set, OOS_FACT_pool_le_free),
-               given = oos_has_fact(set, OOS_FACT_kv_given_large);
-    const struct {
-        bool holds;
-        const char *cause;
-    } refuted[] = {
-        /* Nothing that makes room gives more than the device has. */
-        {above_all, "gmu_too_high_leaves_no_headroom"},
-        {above_all, "other_process_holds_memory"},
-        {above_all, "fragmentation"},
-        {room, "context_too_long_for_kv"},
-        {room, "gmu_too_low"},
-        /* No budget enters a cache whose size was given. */
-        {given, "gmu_too_high_leaves_no_headroom"},
-        {given, "gmu_too_low"},
-        {oos_has_fact(set, OOS_FACT_text_model), "mm_encoder_peak"},
-    };
-    for (size_t i = 0; i < sizeof refuted / sizeof *refuted; i++)
-        if (refuted[i].holds && strcmp(cause, refuted[i].cause) == 0) return true;
-    return false;
+    bool const here = !rule->phases || rule->phases & OOS_PHASE_BIT(phase);
+    return here && !is_refuted(rules, rule->cause, set) && oos_condition_holds(&rule->when, set);
 }
 
-static bool applies(const cause_rule *rule, const oos_signal_set *set, oos_phase phase)
+static void add_also(const oos_cause_rules *rules, oos_incident *incident, const char *cause,
+                     const oos_signal_set *set)
 {
-    bool here = rule->phase_count == 0;
-    if ((is_program_set(set) && is_servers(rule->cause)) || is_refuted(rule->cause, set)) return false;
-    for (size_t i = 0; i < rule->phase_count; i++) here |= rule->phases[i] == phase;
-    return here && oos_condition_holds(&rule->when, set);
-}
-
-static void add_also(oos_incident *incident, const char *cause, const oos_signal_set *set)
-{
-    if ((is_program_set(set) && is_servers(cause)) || is_refuted(cause, set)) return;
+    if (is_refuted(rules, cause, set)) return;
     if (incident->also_count == OOS_ALSO_MAX || strcmp(incident->cause, cause) == 0) return;
     for (size_t i = 0; i < incident->also_count; i++)
         if (strcmp(incident->also[i], cause) == 0) return;
     incident->also[incident->also_count++] = cause;
 }
 
+static const cause_rule *first_of(const oos_cause_rules *rules, const rule_list *list,
+                                  const oos_signal_set *set, oos_phase phase)
+{
+    for (size_t i = 0; i < list->count; i++)
+        if (applies(rules, &list->rules[i], set, phase)) return &list->rules[i];
+    return NULL;
+}
+
 static void find_cause(const oos_cause_rules *rules, const oos_signal_set *set, const oos_signal *place,
                        oos_incident *incident)
 {
-    const cause_rule *found = NULL;
-    bool const program = is_program_set(set);
-    for (size_t i = 0; i < rules->cause_count && !found; i++)
-        if (applies(&rules->causes[i], set, incident->phase)) found = &rules->causes[i];
+    const cause_rule *found = first_of(rules, &rules->causes, set, incident->phase);
     trust level = found ? found->level : TRUST_NONE;
     incident->cause = found ? found->cause : "insufficient_info";
     incident->cause_why = found ? said_of(found->of, incident->engine, "why", found->why) : "";
     incident->cause_rule = found ? found->id : "";
     incident->ask = found ? said_of(found->of, incident->engine, "ask", found->ask) : NULL;
     /* Where the place alone gave the stage, it gives the cause, too. */
-    if (place && place->kind == OOS_SIGNAL_PLACE && place->cause && !(program && is_servers(place->cause))) {
+    if (place && place->kind == OOS_SIGNAL_PLACE && place->cause && !is_refuted(rules, place->cause, set)) {
         const char *before = incident->cause;
         incident->cause = place->cause;
         level = TRUST_SHOWN;
         incident->cause_why = "the source of the sentence shows what it was for";
         incident->cause_rule = place->id;
-        if (strcmp(before, "insufficient_info") != 0) add_also(incident, before, set);
+        if (strcmp(before, "insufficient_info") != 0) add_also(rules, incident, before, set);
     }
-    for (size_t i = 0; i < rules->extra_count; i++)
-        if (applies(&rules->extras[i], set, incident->phase)) add_also(incident, rules->extras[i].cause, set);
+    for (size_t i = 0; i < rules->extras.count; i++)
+        if (applies(rules, &rules->extras.rules[i], set, incident->phase))
+            add_also(rules, incident, rules->extras.rules[i].cause, set);
     incident->also_shown = incident->also_count;
-    for (size_t i = 0; found && i < found->also_count; i++) add_also(incident, found->also[i], set);
+    for (size_t i = 0; found && i < found->also_count; i++) add_also(rules, incident, found->also[i], set);
     incident->cause_sure = rules->sure[level];
     for (size_t i = 0; level <= TRUST_USUAL && i < USUAL_MAX; i++)
-        if (rules->usual[incident->phase][i]) add_also(incident, rules->usual[incident->phase][i], set);
+        if (rules->usual[incident->phase][i])
+            add_also(rules, incident, rules->usual[incident->phase][i], set);
 }
 
 static const char *engine_of(const oos_signals *signals, const oos_incident *incident,
@@ -321,6 +313,12 @@ static void conclude_quiet(const oos_signals *signals, const oos_cause_rules *ru
             incident->phase_why = "the text does not show whether memory is the reason";
             incident->cause_why = fault->why;
             incident->phase_sure = incident->cause_sure = 0.3;
+            const cause_rule *doubt = first_of(rules, &rules->doubts, set, incident->phase);
+            if (doubt) {
+                incident->cause_why = doubt->why;
+                incident->ask = doubt->ask;
+                add_also(rules, incident, doubt->cause, set);
+            }
         }
     } else if (incident->failed) {
         quiet(incident, OOS_PHASE_NOT_OOM, "insufficient_info", 0.3,
@@ -334,7 +332,7 @@ static void conclude_quiet(const oos_signals *signals, const oos_cause_rules *ru
         if (shown) {
             incident->phase_sure *= 0.6;
             for (size_t i = 0; i < USUAL_MAX && rules->usual[incident->phase][i]; i++)
-                add_also(incident, rules->usual[incident->phase][i], set);
+                add_also(rules, incident, rules->usual[incident->phase][i], set);
         } else
             incident->phase = OOS_PHASE_NOT_OOM;
     } else if (oos_has_fact(set, OOS_FACT_sleep_residue)) {
@@ -387,7 +385,8 @@ static void abstain_from_phase(oos_incident *incident)
 }
 
 /* What was suggested stays as possible. */
-static void abstain_from_cause(oos_incident *incident, const oos_signal_set *set)
+static void abstain_from_cause(const oos_cause_rules *rules, oos_incident *incident,
+                               const oos_signal_set *set)
 {
     const char *suggested = incident->cause;
     if (incident->cause_sure >= TELLING || strcmp(suggested, "insufficient_info") == 0) return;
@@ -395,7 +394,7 @@ static void abstain_from_cause(oos_incident *incident, const oos_signal_set *set
     /* The reason of a cause that is not named is not told either: a headline made of it would be a second cause. */
     incident->cause_why = "the text does not decide between the causes that are possible";
     if (incident->also_count == OOS_ALSO_MAX) incident->also_count--;
-    add_also(incident, suggested, set);
+    add_also(rules, incident, suggested, set);
     if (!incident->ask) incident->ask = "the full log from the start of the engine";
 }
 
@@ -435,7 +434,7 @@ void oos_reason(const oos_signals *signals, const oos_cause_rules *rules, oos_in
         if (incident->phase_sure < TELLING) abstain_from_phase(incident);
         find_cause(rules, &set, sentence, incident);
         if (suspected) incident->cause_sure *= 0.6;
-        abstain_from_cause(incident, &set);
+        abstain_from_cause(rules, incident, &set);
         if (incident->phase == OOS_PHASE_UNKNOWN && !incident->ask)
             incident->ask = "the lines before the failure, from the start of the engine";
         if (suspected) incident->ask = "the last lines of the traceback, which name the error";

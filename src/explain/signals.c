@@ -154,15 +154,12 @@ oomsight_status oos_signals_load(oos_arena *arena, const char *data_dir, oos_sig
                                  oomsight_error *reterr)
 {
     static const char path[] = "explain/signals.json";
-    oos_view bytes;
     static const char *const more[] = {"explain/templates.json", "explain/programs.json"};
     json_t *root, *others;
-    OOS_TRY(oos_data_read(arena, data_dir, path, &bytes, reterr));
-    OOS_TRY(oos_json_load(arena, bytes, &root, reterr));
+    OOS_TRY(oos_data_json(arena, data_dir, path, &root, reterr));
     json_t *list = json_object_get(root, "signals");
     for (size_t i = 0; i < sizeof more / sizeof *more; i++) {
-        OOS_TRY(oos_data_read(arena, data_dir, more[i], &bytes, reterr));
-        OOS_TRY(oos_json_load(arena, bytes, &others, reterr));
+        OOS_TRY(oos_data_json(arena, data_dir, more[i], &others, reterr));
         if (json_array_extend(list, json_object_get(others, "signals")))
             return oos_fail(reterr, OOMSIGHT_MALFORMED, "no list of signals in %s", more[i]);
     }

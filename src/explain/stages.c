@@ -146,10 +146,8 @@ static oomsight_status figures_read(const json_t *root, oos_stage_rules *rules, 
 oomsight_status oos_stage_rules_load(oos_arena *arena, const char *data_dir, const oos_signals *signals,
                                      const oos_stage_rules **ret_rules, oomsight_error *reterr)
 {
-    oos_view bytes;
     json_t *root;
-    OOS_TRY(oos_data_read(arena, data_dir, "explain/phases.json", &bytes, reterr));
-    OOS_TRY(oos_json_load(arena, bytes, &root, reterr));
+    OOS_TRY(oos_data_json(arena, data_dir, "explain/phases.json", &root, reterr));
     const json_t *list = json_object_get(root, "rules"), *usual = json_object_get(root, "usual");
     oos_stage_rules *rules = OOS_NEW(arena, oos_stage_rules);
     if (rules) {

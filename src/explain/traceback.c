@@ -111,10 +111,8 @@ static size_t words_take(const char *text, const char *module, oos_phase_set sta
 static oomsight_status table_load(oos_arena *arena, const char *data_dir, const char *path, table *ret_table,
                                   oomsight_error *reterr)
 {
-    oos_view bytes;
     json_t *root;
-    OOS_TRY(oos_data_read(arena, data_dir, path, &bytes, reterr));
-    OOS_TRY(oos_json_load(arena, bytes, &root, reterr));
+    OOS_TRY(oos_data_json(arena, data_dir, path, &root, reterr));
     json_t *modules = json_object_get(root, "modules"), *functions, *names;
     const json_t *sets = json_object_get(root, "sets");
     const char *module, *number;
@@ -170,10 +168,8 @@ bool oos_frames_line(const oos_frames *frames, size_t at, size_t *ret_signal, oo
 oomsight_status oos_frames_load(oos_arena *arena, const char *data_dir, const oos_signals *signals,
                                 const oos_frames **ret_frames, oomsight_error *reterr)
 {
-    oos_view bytes;
     json_t *root;
-    OOS_TRY(oos_data_read(arena, data_dir, "explain/frames.json", &bytes, reterr));
-    OOS_TRY(oos_json_load(arena, bytes, &root, reterr));
+    OOS_TRY(oos_data_json(arena, data_dir, "explain/frames.json", &root, reterr));
     const json_t *list = json_object_get(root, "frames");
     oos_frames *frames = OOS_NEW(arena, oos_frames);
     if (frames) frames->list = OOS_NEW_ARRAY(arena, record, json_array_size(list) + 1);

@@ -28,6 +28,14 @@ oomsight_status oos_data_read(oos_arena *arena, const char *dir, const char *pat
     return OOMSIGHT_OK;
 }
 
+oomsight_status oos_data_json(oos_arena *arena, const char *dir, const char *path, json_t **ret_root,
+                              oomsight_error *reterr)
+{
+    oos_view bytes;
+    OOS_TRY(oos_data_read(arena, dir, path, &bytes, reterr));
+    return oos_json_load(arena, bytes, ret_root, reterr);
+}
+
 static oomsight_status list_embedded(const char *folder, oos_data_file *files, size_t *ret_count)
 {
     size_t const len = strlen(folder);

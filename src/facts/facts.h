@@ -1,6 +1,7 @@
 #pragma once
 #include "base/arena.h"
 #include "base/error.h"
+#include "base/json.h"
 #include "base/scan.h"
 #include "base/size.h"
 #include "base/view.h"
@@ -150,6 +151,8 @@ extern const size_t oos_data_embedded_count;
 
 /* `dir` NULL: the embedded file. The bytes live in the arena or in the binary. */
 oomsight_status oos_data_read(oos_arena *arena, const char *dir, const char *path, oos_view *ret_bytes,
+                              oomsight_error *reterr);
+oomsight_status oos_data_json(oos_arena *arena, const char *dir, const char *path, json_t **ret_root,
                               oomsight_error *reterr);
 
 /* All files below `folder` ("gpus"), sorted by path. */

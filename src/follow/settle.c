@@ -10,14 +10,14 @@ enum {
 oomsight_status oos_settling_step(oos_settling *s, oos_explainer *explainer, int64_t now,
                                   oomsight_error *reterr)
 {
-    bool const lines = oos_explainer_lines_wait(explainer);
+    bool const lines = oos_linescan_waits(oos_explainer_scan(explainer));
     if (!lines)
         s->lines_at = 0;
     else if (!s->lines_at)
         s->lines_at = now;
     if (lines && now - s->lines_at >= LINES_MS) {
         s->lines_at = 0;
-        OOS_TRY(oos_explainer_hand_on(explainer, reterr));
+        OOS_TRY(oos_linescan_settle(oos_explainer_scan(explainer), reterr));
     }
     const oos_collector *collector = oos_explainer_collector(explainer);
     uint64_t const touched = oos_collector_touched(collector);

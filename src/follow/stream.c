@@ -153,7 +153,7 @@ static uint64_t settled_until(const stream *s)
 {
     uint64_t byte, lines;
     oos_collector_point const at = oos_collector_at(oos_explainer_collector(s->explainer));
-    oos_explainer_place(s->explainer, &byte, &lines);
+    oos_linescan_place(oos_explainer_scan(s->explainer), &byte, &lines);
     return at.open ? oos_min(byte, at.first_byte) : byte;
 }
 
@@ -283,11 +283,11 @@ static oomsight_status feed(stream *s, oos_view text, oomsight_error *reterr)
 {
     for (size_t at = 0; at < text.len;) {
         size_t capacity;
-        char *room = oos_explainer_room(s->explainer, &capacity);
+        char *room = oos_linescan_room(oos_explainer_scan(s->explainer), &capacity);
         if (!room) return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for a log");
         size_t const count = oos_min(text.len - at, capacity);
         memcpy(room, text.ptr + at, count);
-        OOS_TRY(oos_explainer_took(s->explainer, count, reterr));
+        OOS_TRY(oos_linescan_took(oos_explainer_scan(s->explainer), count, reterr));
         at += count;
         s->bytes += count;
     }
@@ -487,7 +487,7 @@ oomsight_status oos_streams_step(oos_streams *all, bool over, oomsight_error *re
     int64_t const now = oos_clock_ms();
     for (stream *s = all->list; s; s = s->hh.next) {
         if (over)
-            OOS_TRY(oos_explainer_hand_on(s->explainer, reterr));
+            OOS_TRY(oos_linescan_settle(oos_explainer_scan(s->explainer), reterr));
         else
             OOS_TRY(oos_settling_step(&s->settling, s->explainer, now, reterr));
         if (s->count && (over || now - s->acknowledged_at >= ACKNOWLEDGE_MS)) {

@@ -304,7 +304,7 @@ static oos_tail_point here(const oos_tail *tail, int64_t time)
 {
     return (oos_tail_point){.id = tail->id,
                             .byte = tail->byte,
-                            .lines = oos_explainer_lines(tail->explainer),
+                            .lines = oos_linescan_lines(oos_explainer_scan(tail->explainer)),
                             .read = tail->byte,
                             .ending = tail->ending,
                             .time = time};
@@ -402,7 +402,7 @@ static oomsight_status read_some(oos_tail *tail, bool all, size_t *ret_count, bo
                                  oomsight_error *reterr)
 {
     size_t capacity, count = 0;
-    char *room = oos_explainer_room(tail->explainer, &capacity);
+    char *room = oos_linescan_room(oos_explainer_scan(tail->explainer), &capacity);
     *ret_count = 0;
     *ret_more = false;
     if (!room) return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for a log");
@@ -434,13 +434,13 @@ static oomsight_status read_some(oos_tail *tail, bool all, size_t *ret_count, bo
         tail->id.print = oos_file_print(room, count);
         tail->parts[tail->part_number % PARTS_KEPT] = tail->id;
     }
-    uint64_t const before = oos_explainer_lines(tail->explainer);
-    OOS_TRY(oos_explainer_took(tail->explainer, count, reterr));
+    uint64_t const before = oos_linescan_lines(oos_explainer_scan(tail->explainer));
+    OOS_TRY(oos_linescan_took(oos_explainer_scan(tail->explainer), count, reterr));
     tail->byte += count;
     tail->ending = tail->packed || tail->stream || *ret_more ? 0 : oos_file_ending(tail->fd, tail->byte);
     tail->read_at = oos_logtime_now();
     tail->shared->bytes += count;
-    tail->shared->lines += oos_explainer_lines(tail->explainer) - before;
+    tail->shared->lines += oos_linescan_lines(oos_explainer_scan(tail->explainer)) - before;
     *ret_count = count;
     return OOMSIGHT_OK;
 }
@@ -637,7 +637,7 @@ bool oos_tail_point_of(const oos_tail *tail, oos_tail_point *ret_point)
         ret_point->byte = at.first_byte;
         ret_point->lines = at.first_line ? at.first_line - 1 : 0;
     } else {
-        oos_explainer_place(tail->explainer, &ret_point->byte, &ret_point->lines);
+        oos_linescan_place(oos_explainer_scan(tail->explainer), &ret_point->byte, &ret_point->lines);
     }
     return true;
 }

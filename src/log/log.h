@@ -195,6 +195,7 @@ typedef struct oos_hit_line {
     oos_view text;   /* without its end; may hold colour codes */
     bool torn;       /* not from its beginning: the line is longer than what is looked at */
     bool document;   /* of a text that is no log */
+    bool page;       /* ... advice, which quotes what others may see */
     bool source;     /* ... a program's source */
     oos_view after;  /* some bytes that follow the line, at least the next few lines if there are any */
     const uint32_t *literals;
@@ -250,6 +251,10 @@ bool oos_sniff_binary(oos_view head, bool whole);
 
 /* A text that somebody wrote about something: it begins with a title (Markdown, reStructuredText, a manual page). */
 bool oos_sniff_document(oos_view head);
+
+/* Of a document: it gives two ways out or more, each with a flag or a setting, has nothing of a log around what it quotes, and nobody
+ * speaks of himself in it. */
+bool oos_sniff_page(oos_view head);
 
 /* A program's source: it begins as one, half of its lines or more are code or comments, and none of them was printed by a program. */
 bool oos_sniff_source(oos_view head);

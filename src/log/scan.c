@@ -33,7 +33,7 @@ struct oos_linescan {
     oos_linescan_result result;
     size_t head; /* bytes at the start of the window that wait for the decision how to read them */
     bool decided, cleans;
-    bool document, source;
+    bool document, page, source;
     oos_cleaner cleaner;
     oos_scan_origin origin;
     uint64_t read_bytes;  /* of the file, from the origin */
@@ -113,6 +113,7 @@ static void hand_on(oos_linescan *w, bool last)
                                    .text = {w->bytes + start, end - start},
                                    .torn = start > 0 && !ends_line(w->bytes[start - 1]),
                                    .document = w->document,
+                                   .page = w->page,
                                    .source = w->source,
                                    .after = {w->bytes + end, oos_min(w->len - end, OOS_BENCH_AFTER_BYTES)},
                                    .literals = literals,
@@ -209,6 +210,7 @@ static oomsight_status decide(oos_linescan *w, oomsight_error *reterr)
     w->result.binary = !w->origin.growing && oos_sniff_binary((oos_view){w->bytes, head}, head < SNIFF_BYTES);
     w->source = !w->origin.growing && oos_sniff_source((oos_view){w->bytes, head});
     w->document = w->source || (!w->origin.growing && oos_sniff_document((oos_view){w->bytes, head}));
+    w->page = w->document && !w->source && oos_sniff_page((oos_view){w->bytes, head});
     w->result.cleaned = w->result.binary ? 0 : oos_clean_sniff((oos_view){w->bytes, head});
     if (!w->result.cleaned) return head ? scan_tail(w, head, reterr) : OOMSIGHT_OK;
     w->cleans = true;

@@ -153,6 +153,60 @@ static bool is_raised(oos_view line)
                        (len > 9 && memcmp(colon - 9, "Exception", 9) == 0));
 }
 
+/* `--flag`, `-f` or `NAME=value`, at the beginning of a word, also of a quoted one. */
+static bool has_setting(oos_view line)
+{
+    for (size_t i = 0; i < line.len; i++) {
+        if (i && !strchr(" `\"'(", line.ptr[i - 1])) continue;
+        oos_view const word = oos_view_slice(line, i, SIZE_MAX);
+        size_t name = 0;
+        while (name < word.len && word.ptr[name] == '-' && name < 2) name++;
+        if (name && name < word.len && oos_is_alpha(word.ptr[name])) return true;
+        while (name < word.len && ((word.ptr[name] >= 'A' && word.ptr[name] <= 'Z') || word.ptr[name] == '_'))
+            name++;
+        if (name > 2 && name < word.len && word.ptr[name] == '=') return true;
+    }
+    return false;
+}
+
+/* "I get", "my card", "we run": whoever reports. */
+static bool is_personal(oos_view line)
+{
+    static const char *const words[] = {"i", "my", "me", "we", "our", "us"};
+    for (size_t at = 0, end; at < line.len; at = end + 1) {
+        for (end = at; end < line.len && oos_is_alpha(line.ptr[end]);) end++;
+        bool const joined = end < line.len && strchr("/_-.:=", line.ptr[end]); /* I/O */
+        for (size_t i = 0; i < sizeof words / sizeof *words && !joined; i++) {
+            size_t len = 0;
+            while (at + len < end && words[i][len] && oos_lower(line.ptr[at + len]) == words[i][len]) len++;
+            if (len && at + len == end && !words[i][len]) return true;
+        }
+    }
+    return false;
+}
+
+bool oos_sniff_page(oos_view head)
+{
+    size_t ways = 0;
+    bool fenced = false, told = false; /* the block at hand has its setting */
+    for (oos_view rest = head; rest.len;) {
+        oos_view const line = next_line(&rest), words = unindented(line);
+        bool const fence = oos_view_starts(words, "```") || oos_view_starts(words, "~~~");
+        bool const block = fenced || oos_view_starts(line, "    ") || oos_view_starts(line, "\t");
+        if (oos_logline_read(line).labelled || oos_logline_read(words).labelled || holds(line, "File \"") ||
+            oos_view_starts(words, "Traceback ("))
+            return false;
+        fenced ^= fence;
+        if (fence || !words.len) continue;
+        if (!block && is_personal(words)) return false;
+        if (!block) told = false;
+        if (told || !has_setting(words)) continue;
+        ways++;
+        told = block;
+    }
+    return ways > 1;
+}
+
 bool oos_sniff_source(oos_view head)
 {
     static const char *const openings[] = {

@@ -30,11 +30,11 @@ static void give(oos_explainer *explainer, const char *bytes, size_t len)
 {
     while (len) {
         size_t capacity;
-        char *room = oos_explainer_room(explainer, &capacity);
+        char *room = oos_linescan_room(oos_explainer_scan(explainer), &capacity);
         FUZZ_REQUIRE(room);
         size_t const count = len < capacity ? len : capacity;
         memcpy(room, bytes, count);
-        FUZZ_REQUIRE(oos_explainer_took(explainer, count, NULL) == OOMSIGHT_OK);
+        FUZZ_REQUIRE(oos_linescan_took(oos_explainer_scan(explainer), count, NULL) == OOMSIGHT_OK);
         bytes += count;
         len -= count;
     }
@@ -46,7 +46,7 @@ static uint64_t stop_and_go_on(oos_explainer **explainer, oos_arena *arena, uint
 {
     oos_collector_point const at = oos_collector_at(oos_explainer_collector(*explainer));
     uint64_t byte = at.first_byte, lines = at.first_line ? at.first_line - 1 : 0;
-    if (!at.open || at.first_part != part) oos_explainer_place(*explainer, &byte, &lines);
+    if (!at.open || at.first_part != part) oos_linescan_place(oos_explainer_scan(*explainer), &byte, &lines);
     FUZZ_REQUIRE(byte >= base && byte <= read);
     oos_text text = {0};
     oos_incident history;
@@ -84,7 +84,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         at += count;
         if (kinds & 1) give(other, bytes + at / 2, count < len - at / 2 ? count : len - at / 2);
         if (kinds & 2 && turns % 7 == 3) FUZZ_REQUIRE(oos_explainer_settle(one, NULL) == OOMSIGHT_OK);
-        if (kinds & 4 && turns % 5 == 2) FUZZ_REQUIRE(oos_explainer_hand_on(one, NULL) == OOMSIGHT_OK);
+        if (kinds & 4 && turns % 5 == 2)
+            FUZZ_REQUIRE(oos_linescan_settle(oos_explainer_scan(one), NULL) == OOMSIGHT_OK);
         if (kinds & 8 && turns % 11 == 5 && turns < 64) {
             base = stop_and_go_on(&one, arena, part, base, at);
             part = 0;

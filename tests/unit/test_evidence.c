@@ -164,6 +164,8 @@ static void a_document_mentions_and_does_not_fail(void **state)
     (void)state;
     static const char *const titles[] = {"# A title\n\n",
                                          "A title\n=======\n",
+                                         "### A title\n\n",
+                                         "####### A title\n\n",
                                          ".TH TITLE 1\n",
                                          "<!-- licence\n-->\n\n# A title\n\n",
                                          "---\na: b\n---\n# A title\n\n",
@@ -186,6 +188,43 @@ static void a_document_mentions_and_does_not_fail(void **state)
     }
     assert_true(is_oom("# vllm serve x\nRuntimeError: CUDA out of memory.\n"));
     assert_true(is_oom("# a comment\n" OOM));
+}
+
+#define WAYS "## First\n\n    --max-model-len 4096\n\n## Second\n\n```\nPYTORCH_ALLOC_CONF=x:y\n```\n"
+
+/* A whole message in advice is what others may see; in a report it is what somebody saw. */
+static void a_page_of_advice_quotes_whole_messages(void **state)
+{
+    (void)state;
+    assert_false(is_oom("# A title\n\nThis may be printed:\n\n    " OOM "\n" WAYS));
+    assert_false(
+        is_oom("### A title\n\n```\n" OOM "```\n\n1. `--enforce-eager`\n2. `-c 4096` uses less I/O\n"));
+    assert_true(is_oom("# A title\n\nI get this:\n\n    " OOM "\n" WAYS));
+    assert_true(is_oom("# A title\n\nOn my card:\n\n    " OOM "\n" WAYS));
+    assert_true(is_oom("# A title\n\n    " OOM "\n1. `--enforce-eager`\n"));
+    assert_true(is_oom("# A title\n\n    ERROR 01-01 00:00:00 [core.py:1] " OOM "\n" WAYS));
+    assert_true(is_oom("# A title\n\n    File \"a.py\", line 1, in f\n    " OOM "\n" WAYS));
+    assert_true(is_oom("This may be printed:\n\n    " OOM "\n" WAYS)); /* without a title */
+}
+
+static void a_muted_line_mutes_the_one_that_gives_its_reason(void **state)
+{
+    (void)state;
+#define MUTED "ggml_vulkan: Failed to allocate pinned memory.\n"
+#define REASON "ggml_vulkan: allocation failed: out of memory\n"
+    assert_false(is_oom(MUTED REASON));
+    assert_true(is_oom(REASON));
+    assert_true(is_oom(MUTED "load: done\n" REASON));
+    assert_true(is_oom(MUTED REASON REASON));
+}
+
+static void the_name_of_a_function_is_no_sentence(void **state)
+{
+    (void)state;
+    assert_false(is_oom("Traceback (most recent call last):\n  File \"/x/a.py\", line 12, in "
+                        "out_of_memory_failed\nValueError: no\n"));
+    assert_false(is_oom("File \"/x/a.py\", line 12, in failed_to_allocate_memory\nValueError: no\n"));
+    assert_true(is_oom("  File \"/x/a.py\", line 12, in f: failed to allocate memory\n"));
 }
 
 static void a_source_file_is_no_log(void **state)
@@ -278,6 +317,9 @@ int main(void)
                                        cmocka_unit_test(a_named_fault_outranks_words_that_follow_it),
                                        cmocka_unit_test(a_binary_file_is_not_read),
                                        cmocka_unit_test(a_document_mentions_and_does_not_fail),
+                                       cmocka_unit_test(a_page_of_advice_quotes_whole_messages),
+                                       cmocka_unit_test(a_muted_line_mutes_the_one_that_gives_its_reason),
+                                       cmocka_unit_test(the_name_of_a_function_is_no_sentence),
                                        cmocka_unit_test(a_source_file_is_no_log),
                                        cmocka_unit_test(what_a_user_wrote_is_taken_out),
                                        cmocka_unit_test(a_prompt_is_no_evidence)};

@@ -235,11 +235,11 @@ static void give(oos_explainer *explainer, const char *text, size_t len)
 {
     while (len) {
         size_t capacity;
-        char *room = oos_explainer_room(explainer, &capacity);
+        char *room = oos_linescan_room(oos_explainer_scan(explainer), &capacity);
         assert_non_null(room);
         size_t const count = len < capacity ? len : capacity;
         memcpy(room, text, count);
-        assert_int_equal(oos_explainer_took(explainer, count, NULL), OOMSIGHT_OK);
+        assert_int_equal(oos_linescan_took(oos_explainer_scan(explainer), count, NULL), OOMSIGHT_OK);
         text += count;
         len -= count;
     }
@@ -293,7 +293,7 @@ static void texts_that_take_turns_on_one_bench_are_told_as_if_alone(void **state
         assert_int_equal(heard[t].last_byte[0], strlen(texts[t]) - 1);
         assert_int_equal(heard[t].first_line[0], LINES + 1);
         uint64_t byte, lines;
-        oos_explainer_place(explainers[t], &byte, &lines);
+        oos_linescan_place(oos_explainer_scan(explainers[t]), &byte, &lines);
         assert_int_equal(byte, strlen(texts[t]));
         assert_int_equal(lines, LINES + 1);
         oos_explainer_close(explainers[t]);
@@ -301,6 +301,53 @@ static void texts_that_take_turns_on_one_bench_are_told_as_if_alone(void **state
     }
     oos_bench_free(bench);
     oos_arena_free(results);
+    oos_arena_free(arena);
+}
+
+/* What is passed on after a failure was told is not told again, until the engine says itself that memory ran out or goes on. */
+static void what_is_passed_on_is_told_once(void **state)
+{
+    (void)state;
+#define ERROR_LINE "ERROR 01-01 00:00:00 [core.py:1] "
+#define PASSED ERROR_LINE "Engine core initialization failed. See root cause above.\n"
+#define READY "INFO 01-01 00:00:00 [api_server.py:1] INFO: Application startup complete.\n"
+    static const struct {
+        const char *texts[4];
+        size_t told;
+    } cases[] = {{{OOM, PASSED, PASSED, ""}, 1},
+                 {{OOM, PASSED, OOM, ""}, 2},
+                 {{OOM, READY, PASSED, ""}, 2},
+                 {{OOM, PASSED, READY, PASSED}, 2},
+                 {{PASSED, PASSED, "", ""}, 1}};
+    oos_arena *arena = oos_arena_create(4096);
+    oos_knowledge knowledge;
+    oos_bench *bench;
+    oos_scan_origin const origin = {.growing = true};
+    assert_int_equal(oos_knowledge_load(arena, NULL, &knowledge, NULL), OOMSIGHT_OK);
+    assert_int_equal(oos_bench_create(knowledge.signals.literals, &bench, NULL), OOMSIGHT_OK);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        oos_arena *results = oos_arena_create(4096);
+        oos_explanation found = {0};
+        oos_explainer *explainer;
+        told heard = {0};
+        char text[1024];
+        assert_int_equal(oos_explainer_open_growing(results, &knowledge, bench, &origin, &found, on_incident,
+                                                    &heard, &explainer, NULL),
+                         OOMSIGHT_OK);
+        for (size_t k = 0; k < 4; k++) {
+            const char *given = cases[i].texts[k];
+            if (strcmp(given, OOM) == 0)
+                snprintf(text, sizeof text, OOM, 1);
+            else
+                snprintf(text, sizeof text, "%s", given);
+            give(explainer, text, strlen(text));
+            assert_int_equal(oos_explainer_settle(explainer, NULL), OOMSIGHT_OK);
+        }
+        assert_int_equal(heard.count, cases[i].told);
+        oos_explainer_close(explainer);
+        oos_arena_free(results);
+    }
+    oos_bench_free(bench);
     oos_arena_free(arena);
 }
 
@@ -358,6 +405,7 @@ int main(void)
         cmocka_unit_test(a_file_is_known_by_what_was_read_of_it),
         cmocka_unit_test(what_rests_is_remembered_without_a_folder),
         cmocka_unit_test(texts_that_take_turns_on_one_bench_are_told_as_if_alone),
+        cmocka_unit_test(what_is_passed_on_is_told_once),
         cmocka_unit_test(a_history_comes_back_as_it_was),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
