@@ -114,23 +114,23 @@ def plan_vs_dryrun():
 
 # ---- sums of first predictions ----
 
-def chosen(rows_, **wanted):
-    return [row for row in rows_ if all(row[key] == value for key, value in wanted.items())]
+def chosen(found, **wanted):
+    return [row for row in found if all(row[key] == value for key, value in wanted.items())]
 
 
-def right(rows_, **wanted):
+def right(found, **wanted):
     """(right, of)"""
-    found = chosen(rows_, **wanted)
+    found = chosen(found, **wanted)
     return sum(row["right"] == "yes" for row in found), len(found)
 
 
-def own(rows_):
-    return [row for row in rows_ if row["program"] not in (predictions.SIMPLE, predictions.PLANNER)]
+def own(found):
+    return [row for row in found if row["program"] not in (predictions.SIMPLE, predictions.PLANNER)]
 
 
-def start_counts(rows_):
+def start_counts(found):
     """The columns of starts.csv that rows give."""
-    mine = own(rows_)
+    mine = own(found)
     counts = {}
     for figure, part, whole in (("kv_1_percent", "kv_within_1_percent", "kv_starts"), ("kv_3_percent", "kv_within_3_percent", "kv_starts"),
                                 ("kv_range", "kv_inside_range", "kv_starts"), ("weights_1_percent", "weights_within_1_percent", "weight_starts"),
@@ -144,11 +144,11 @@ def start_counts(rows_):
     return {key: str(value) for key, value in counts.items()}
 
 
-def report_counts(rows_):
+def report_counts(found):
     counts = {}
     for figure, part, whole in (("memory", "memory_failures_recognized", "memory_failures"), ("phase", "phase_right", "phase_of"), ("cause", "cause_right", "cause_of")):
-        counts[part], counts[whole] = right(rows_, figure=figure)
-    quiet, counts["not_memory"] = right(rows_, figure="alarm")
+        counts[part], counts[whole] = right(found, figure=figure)
+    quiet, counts["not_memory"] = right(found, figure="alarm")
     counts["false_alarms"] = counts["not_memory"] - quiet
     return {key: str(value) for key, value in counts.items()}
 
@@ -379,22 +379,31 @@ def flags():
 
 
 def exact():
-    """Commands of recipes: plan alone, by all rules and by those of a release before, and what the installed engine changed of both."""
+    """Commands of recipes: plan alone, by all rules and by those of a release before, and what the installed engine changed of either. Those where
+    it changed nothing are counted."""
     def told(row, key):
         engine, answer = row["engine"], row[key]
         if engine["verdict"] == "refused":
-            return engine["text"]
+            return engine["text"].split(". ")[0]
         changes = ", ".join("%s %s (%s)" % (one["name"], one["engine"], one["plan"]) for one in answer["replaced"])
         return answer["problem"] or changes or engine.get("sizes_problem") or ("nothing" if answer["sized"] else "nothing; pages were not built")
 
-    lines = []
-    for row in records("exact"):
+    lines, found = [], records("exact")
+    same = {"taken": 0, "refused": 0}
+    for row in found:
         words = [re.sub(r"/\S*/", "", told(row, key)) for key in ("told", "unread_told")]
+        verdict, starts = row["engine"]["verdict"], [row[key]["verdict"] in ("fits", "tight") for key in ("first", "unread_first", "exact")]
+        if verdict in same and words[0] == words[1] and len(set(starts)) == 1 and (verdict == "refused" or words[0] == "nothing"):
+            same[verdict] += 1
+            continue
         if words[0] == words[1]:
             words[1] = "the same"
         lines.append([text.replace("|", "\\|")[:150] for text in ("`%s`" % row["command"], row["first"]["verdict"], row["unread_first"]["verdict"],
                                                                   row["exact"]["verdict"], *words)])
-    return table(["command (eight H100)", "plan", "by rules of 0.31.0", "with the engine", "its words, or what it replaced (plan's)", "of 0.31.0's"], lines)
+    return "Of %d commands %d are accepted with equal values, weights and pages, and %d are refused, in all columns. The others:\n\n" % (
+        len(found), same["taken"], same["refused"]) + table(["command (eight H100)", "plan", "by rules of 0.31.0", "with the engine",
+                                                            "its words, or what it replaced (plan's)", "of 0.31.0's"], lines) + (
+            "\n\n" + table(["processor seconds", "at first", "now"], [[r["part"], r["first"], r["now"]] for r in rows("exact_seconds")]))
 
 
 def support():

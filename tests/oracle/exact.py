@@ -44,6 +44,43 @@ Llama-3.1-8B-Instruct --kv-cache-dtype float16 --dtype bfloat16
 Qwen3-8B --max-model-len 100000
 Qwen3-8B --rope-scaling {"rope_type":"yarn","factor":4.0}
 Llama-3.1-8B-BNB-NF4
+Qwen3-30B-A3B-FP8
+Qwen3-235B-A22B-FP8 -tp 4
+GLM-4.7-Flash --max-model-len 32768
+MiniMax-M2.5 -tp 8 --max-model-len 65536 --trust-remote-code
+Llama-4-Scout-17B-16E-Instruct -tp 8 --max-model-len 65536
+Qwen3-30B-A3B -dp 2 --enable-expert-parallel
+Qwen3.5-35B-A3B -tp 2
+Qwen3-Next-80B-A3B-Thinking -tp 4 -pp 2
+Kimi-Linear-48B-A3B-Instruct -tp 2 --trust-remote-code --max-model-len 65536
+NVIDIA-Nemotron-3-Nano-30B-A3B-BF16
+AI21-Jamba-1.5-Mini -tp 4
+mamba2-2.7b
+Qwen3.5-4B -pp 2
+DeepSeek-R1 -tp 8 --max-model-len 16384
+DeepSeek-V3.2 -tp 8 --max-model-len 32768
+DeepSeek-R1 -dp 8 --enable-expert-parallel --max-model-len 16384
+DeepSeek-V2-Lite -tp 2 -dcp 2
+Qwen3-235B-A22B -tp 8 -dcp 2
+Qwen3-8B -dp 4
+gemma-3-12b-it -pp 2
+Qwen3-8B --enable-lora --max-loras 2 --max-lora-rank 32
+Llama-3.1-8B-Instruct --enable-lora -tp 2
+Llama-3.1-8B-AWQ-INT4 --enable-lora --max-lora-rank 64
+Qwen3-30B-A3B --enable-lora
+Qwen3-8B --runner pooling
+Qwen2.5-7B-Instruct --runner pooling --convert embed
+Qwen3-8B --enable-lora --max-lora-rank 48
+Qwen3-8B -tp 3
+Qwen3-8B -tp 16
+Qwen3-8B -dcp 2
+Llama-3.1-8B-Instruct --quantization awq
+Llama-3.1-8B-Instruct --block-size 7
+Qwen3-8B --max-num-batched-tokens 512 --no-enable-chunked-prefill
+DeepSeek-V2-Lite -pp 40
+Qwen3-8B --gpu-memory-utilization 1.5
+gemma-2-9b-it --tensor-parallel-size 0
+Qwen3-8B --task embed
 """.split("\n")[1:-1]
 DEVICES = "h100x8"
 UNREAD = "0.31.0"  # the last release whose rules the older data has
@@ -57,7 +94,7 @@ def ask(models, out):
     requests = tempfile.TemporaryFile("w+")
     for command in COMMANDS:
         words = command.split()
-        requests.write(json.dumps({"argv": [os.path.join(models, words[0])] + words[1:], "env": {}}) + "\n")
+        requests.write(json.dumps({"id": 1, "argv": [os.path.join(models, words[0])] + words[1:], "env": {}}) + "\n")
     requests.flush()
     os.lseek(requests.fileno(), 0, os.SEEK_SET)
     answers = os.open(out, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o644)
@@ -113,14 +150,14 @@ def table(binary, models, answers, out):
         for command, line in zip(COMMANDS, lines):
             answer = json.loads(line)
             with open(os.path.join(folder, "answer"), "w", encoding="utf-8") as file:
-                file.write(line + "\n")
+                file.write(json.dumps(dict(answer, id=1)) + "\n")
             release = ["--vllm", answer["version"]]
             asked = release + ["--exact", "--python", python]
             exact, unread = plan(binary, asked, models, command), plan(binary, asked + data, models, command)
             row = {"command": command, "version": answer["version"], "first": figures(plan(binary, release, models, command)), "exact": figures(exact),
                    "told": exact.get("exact"), "unread_first": figures(plan(binary, release + data, models, command)), "unread_exact": figures(unread),
                    "unread_told": unread.get("exact"), "engine": {key: answer.get(key) for key in ("verdict", "stage", "text", "param_bytes", "cache", "sizes_problem",
-                                                                                          "seconds")}}
+                                                                                          "adapter_bytes", "seconds")}}
             row["engine"]["length"] = answer.get("values", {}).get("max_model_len")
             rows.write(json.dumps(row) + "\n")
 
