@@ -3,8 +3,8 @@
 
     sglang_starts.py BINARY [--set dev|held] [--rows] [--least N]
 
-tests/evidence/sglang-starts.tsv has them: what a log printed, in GiB and tokens; `held` was set aside by source before a rule was touched. `config` is "-" where
-the checkpoint's config, `gpu` where the device or its flags are not known: such a row is counted and not planned. Where the memory that was free before
+tests/evidence/sglang-starts.tsv has them: what a log printed, in GiB and tokens; `held` was set aside by source before a rule was touched.
+`config` is "-" where the checkpoint's config or a flag, `gpu` where the device is not known: such a row is counted and not planned. Where the memory that was free before
 loading is printed and differs by more than a GiB from the planned, other programs held it, and plan is told so (--gpu-used). With --least, exit 1 when fewer
 than N figures of tokens are within 3 %."""
 import argparse

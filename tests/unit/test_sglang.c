@@ -516,7 +516,8 @@ static void the_list_of_sliding_pools_is_the_engines(void **state)
     oos_argument_facts *facts;
     assert_int_equal(oos_architectures_load(arena, NULL, "sglang", &facts, NULL), OOMSIGHT_OK);
     sglang_rules const rules = {.facts = facts, .sliding_pools = true};
-    sglang_start const setup = {.model = &model, .rules = &rules, .tp = 1, .dtype = OOS_DTYPE_BF16};
+    sglang_start const setup = {
+        .model = &model, .rules = &rules, .tp = 1, .attention_tp = 1, .dtype = OOS_DTYPE_BF16};
     sglang_request const request = {.swa_ratio = 0.8, .page = 1};
     assert_int_equal(oos_sglang_pool_of(&request, &setup).full_bytes, 2 * 8 * 128 * 2);
     model.architecture = "Gemma4ForCausalLM";
@@ -596,7 +597,8 @@ static void states_have_a_share_of_the_pool(void **state)
                                  .layer_count = starts[i].layers,
                                  .attentions = &starts[i].attention,
                                  .attention_count = 1};
-        sglang_start const setup = {.model = &model, .rules = &rules, .tp = 1, .dtype = OOS_DTYPE_BF16};
+        sglang_start const setup = {
+            .model = &model, .rules = &rules, .tp = 1, .attention_tp = 1, .dtype = OOS_DTYPE_BF16};
         sglang_request const request = {.state_share = 0.9, .page = 1};
         sglang_states states = oos_sglang_states_of(&request, &setup);
         assert_null(states.unread);

@@ -42,6 +42,10 @@ static const char *const modelled[] = {"--tp-size",
                                        "--mamba-full-memory-ratio",
                                        "--mamba-ssm-dtype",
                                        "--mamba-radix-cache-strategy",
+                                       "--mamba-scheduler-strategy",
+                                       "--enable-dp-attention",
+                                       "--attn-dp-size",
+                                       "--enable-dp-lm-head",
                                        "--linear-attn-backend",
                                        "--disable-radix-cache",
                                        "--disable-overlap-schedule",
@@ -102,8 +106,9 @@ static const struct {
     {"--speculative-draft-model-quantization", "", "a draft model in another form"},
     {"--speculative-draft-kv-cache-dtype", "auto", "a draft cache of another type"},
     {"--enable-multi-layer-eagle", NULL, "several draft models"},
-    {"--enable-dp-attention", NULL, "attention that is replicated between ranks"},
-    {"--attn-dp-size", "1", "attention that is replicated between ranks"},
+    {"--moe-a2a-backend", "none", "buffers through which experts exchange tokens"},
+    {"--enable-deepep-moe", NULL, "buffers through which experts exchange tokens"},
+    {"--moe-dense-tp-size", "", "dense layers that are split otherwise"},
     {"--enable-lora", NULL, "adapters"},
     {"--lora-paths", "", "adapters"},
     {"--disaggregation-mode", "null", "prefill and decode in servers of their own"},
@@ -315,6 +320,7 @@ void oos_sglang_request_read(oos_arena *arena, const oos_serve *serve, sglang_re
     uint64_t const replicas = oos_u64_or(number_of(serve, "--attn-dp-size"), 1);
     if (replicas > 1) r.dp = replicas;
     r.replicated = r.dp > 1 && (replicas > 1 || is_given(serve, "--enable-dp-attention"));
+    r.head_replicated = r.replicated && is_given(serve, "--enable-dp-lm-head");
     r.sliding_by_requests = r.requests.known && r.radix_off;
     graphs_read(serve, &r);
     r.unread = unread_of(arena, serve, &r);

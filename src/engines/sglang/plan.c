@@ -73,9 +73,11 @@ static void setup_fill(const oos_start *start, const sglang_request *request, co
     setup->quantization = request->quantization;
     setup->load_format = request->load_format;
     setup->tp = oos_min(request->tp, 4096);
+    setup->attention_tp = request->replicated ? oos_max(1, setup->tp / request->dp) : setup->tp;
     setup->dp = request->replicated ? 1 : request->dp; /* replicated attention divides the ranks of `tp` */
     setup->ep = request->ep > 1 ? setup->tp : 1;
     setup->dtype = dtype_of(request, start->model, start->device.capability);
+    setup->head_replicated = request->head_replicated;
     setup->kv_fp8 = kv_is_fp8(request, start->model, &unread);
     setup->kv_dtype_word = request->kv_dtype ? request->kv_dtype : "auto";
     setup->context_length = oos_max(1, oos_u64_or(request->context, oos_max(1, start->model->max_position)));
@@ -132,14 +134,16 @@ static oos_forward step_of(const sglang_start *setup, uint64_t decoding, bool im
     return (oos_forward){.model = setup->model,
                          .device = &setup->device,
                          .torch_minor = setup->rules->torch_minor,
-                         .tp = setup->tp,
+                         .tp = setup->attention_tp,
                          .pp = 1,
                          .dp = setup->dp,
                          .ep = setup->ep,
                          .first = true,
                          .last = true,
                          .count = setup->model->layer_count,
-                         .tokens = setup->chunk_tokens,
+                         .tokens =
+                             oos_mul(setup->chunk_tokens,
+                                     setup->tp / setup->attention_tp), /* experts run those of all replicas */
                          .requests = oos_min(requests, setup->chunk_tokens),
                          .slots = requests,
                          .length = setup->context_length,
@@ -193,7 +197,8 @@ static void latent_add(const sglang_start *setup, oos_weights *weights)
     for (uint64_t i = 0; i < setup->model->layer_count; i++) {
         const oos_attention *a = &setup->model->attentions[setup->model->layers[i].attention];
         if (a->mixer != OOS_MIXER_MLA) continue;
-        uint64_t const columns = oos_mul(oos_cdiv(a->heads, setup->tp), oos_add(a->nope_dim, a->value_dim));
+        uint64_t const columns =
+            oos_mul(oos_cdiv(a->heads, setup->attention_tp), oos_add(a->nope_dim, a->value_dim));
         uint64_t const bytes = oos_mul(oos_mul(columns, a->kv_lora_rank), oos_dtype_bytes(setup->dtype));
         weights->after_load_bytes += (int64_t)oos_min(bytes, INT64_MAX / 4096);
         weights->loaded_bytes = oos_add(weights->loaded_bytes, bytes);
@@ -213,6 +218,32 @@ static void head_widened(const sglang_start *setup, oos_weights *weights)
     for (size_t i = 0; i < weights->part_count; i++)
         if (strcmp(weights->parts[i].module, part) == 0 && oos_dtype_bytes(setup->dtype) == 2)
             oos_weights_add_built(weights, weights->parts[i].bytes);
+}
+
+static uint64_t part_bytes(const oos_weights *weights, const char *module)
+{
+    for (size_t i = 0; i < weights->part_count; i++)
+        if (strcmp(weights->parts[i].module, module) == 0) return weights->parts[i].bytes;
+    return 0;
+}
+
+/* Replicated attention: its matrices and the embedding as on the ranks of one replica, all else as on all (layers/dp_attention.py,
+ * get_attention_tp_size; enable_tp and use_attn_tp_group in the models). */
+static oomsight_status replicate(oos_arena *arena, const sglang_start *setup, oos_shard shard,
+                                 oos_weights *weights, oomsight_error *reterr)
+{
+    static const char *const parts[] = {"attn", "embed", "lm_head"};
+    enum { HEAD = 2 };
+    oos_weights whole;
+    shard.tp = setup->attention_tp;
+    OOS_TRY(oos_weights_of_stage(arena, &shard, 0, &whole, reterr));
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
+        if (i == HEAD && !setup->head_replicated) continue;
+        oos_weights_add_built(weights, oos_sub(part_bytes(&whole, parts[i]), part_bytes(weights, parts[i])));
+    }
+    int64_t const after = whole.after_load_bytes - weights->after_load_bytes;
+    if (after > 0) oos_weights_add_built(weights, (uint64_t)after);
+    return OOMSIGHT_OK;
 }
 
 /* Free memory before loading, after communicators. */
@@ -567,6 +598,9 @@ static const char *unread_of(const work *w)
     if (w->sglang->request->unread) return w->sglang->request->unread;
     if (w->pool.unread) return w->pool.unread;
     const sglang_rules *rules = w->sglang->rules;
+    if (w->sglang->request->replicated && model->moe.experts == 0)
+        return "attention that is replicated between ranks is modelled for SGLang's models with experts "
+               "alone";
     if (w->states.layers && !rules->states_read)
         return "recurrent states of this release are not modelled for SGLang";
     if (w->drafts.present && !rules->drafts_read)
@@ -590,6 +624,8 @@ static const char *untried(const work *w)
 {
     const oos_moment *moment = moment_of(w->plan, OOS_PHASE_RUNTIME_PREFILL);
     uint64_t const one = w->activation.encoder.bytes, layers = w->activation.forward.bytes;
+    if (moment && moment->ok && w->sglang->request->replicated)
+        return "No start with replicated attention was measured: it is planned as the source has it.";
     if (!moment || !moment->ok || !w->sglang->images) return NULL;
     if (!one) return "SGLang tries no image when it starts, and what its encoder takes is not known here.";
     uint64_t const beside = oos_sub(moment->peak_bytes, oos_max(one, layers));
@@ -734,6 +770,8 @@ static oomsight_status sizes_fill(work *w, sglang_start *setup, oomsight_error *
     if (w->drafts.method && !w->drafts.own) shard.draft = setup->asked->draft;
     if (w->drafts.own) shard.mtp_layers = w->drafts.layers;
     OOS_TRY(oos_weights_of_stage(w->arena, &shard, 0, &plan->sizes.weights, reterr));
+    if (setup->attention_tp < setup->tp)
+        OOS_TRY(replicate(w->arena, setup, shard, &plan->sizes.weights, reterr));
     *param_bytes = plan->sizes.weights.param_bytes;
     plan->sizes.stage_param_bytes = param_bytes;
     oos_weights_table tables[OOS_WEIGHTS_TABLES];

@@ -6,7 +6,7 @@ bool oos_sglang_layer_bytes(const sglang_start *setup, const oos_attention *a, u
                             bool *ret_sliding)
 {
     uint64_t const item = setup->kv_fp8 ? 1 : oos_dtype_bytes(setup->dtype);
-    uint64_t const kv_heads = oos_max(1, a->kv_heads / setup->tp);
+    uint64_t const kv_heads = oos_max(1, a->kv_heads / setup->attention_tp);
     *ret_sliding = a->mixer == OOS_MIXER_SLIDING;
     switch (a->mixer) {
     case OOS_MIXER_FULL:

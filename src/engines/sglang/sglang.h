@@ -38,6 +38,7 @@ typedef struct sglang_request {
     oos_u64 decode_sizes, prefill_sizes;  /* how many are named one by one */
     bool decode_off, prefill_off, every_batch, swa_off;
     bool replicated;                /* attention, between `dp` of the ranks of `tp` */
+    bool head_replicated;           /* ... and the head */
     const char *drafter;            /* --speculative-algorithm; NULL: none */
     bool prefill_only, decode_only; /* --disaggregation-mode */
     uint64_t draft_tokens;          /* --speculative-num-draft-tokens, 1 without */
@@ -90,12 +91,12 @@ typedef struct sglang_start {
     const sglang_rules *rules;
     oos_device_facts device;
     const char *quantization, *load_format, *kv_dtype_word;
-    uint64_t tp, dp, ep;
+    uint64_t tp, dp, ep, attention_tp; /* the last: ranks that one attention is split over */
     oos_dtype dtype;
     bool kv_fp8;
     uint64_t context_length, max_running_requests, chunk_tokens;
     double static_fraction;
-    bool eager, multimodal;
+    bool eager, multimodal, head_replicated;
     uint64_t capture_top, capture_count;
 } sglang_start;
 

@@ -25,7 +25,7 @@ static oos_dtype first_of(oos_dtype a, oos_dtype b)
  * otherwise in the field of Qwen's hybrids. The flag sets the variable. */
 static uint64_t layer_bytes(const sglang_request *request, const sglang_start *setup, const oos_attention *a)
 {
-    oos_layer_state const state = oos_layer_state_of(a, setup->tp);
+    oos_layer_state const state = oos_layer_state_of(a, setup->attention_tp);
     oos_dtype const conv = first_of(named(setup, "SGLANG_MAMBA_CONV_DTYPE"), OOS_DTYPE_BF16);
     oos_dtype const asked =
         request->state_dtype ? oos_dtype_find(request->state_dtype) : named(setup, "SGLANG_MAMBA_SSM_DTYPE");
