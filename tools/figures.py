@@ -379,8 +379,7 @@ def flags():
 
 
 def exact():
-    """Commands of recipes: plan alone, by all rules and by those of a release before, and what the installed engine changed of either. Those where
-    it changed nothing are counted."""
+    """Commands of recipes: plan alone, by all rules and by those of a release before, and what the installed engine changed."""
     def told(row, key):
         engine, answer = row["engine"], row[key]
         if engine["verdict"] == "refused":
