@@ -118,10 +118,8 @@ static FILE *file_open(const char *path)
 
 static int run_all(const cli_options *given, oomsight_matrix *matrix)
 {
-    matrix_run run = {.given = given,
-                      .matrix = matrix,
-                      .part = given->shard != NULL,
-                      .progress = progress_begin(given)};
+    matrix_run run = {
+        .given = given, .matrix = matrix, .part = given->shard != NULL, .progress = progress_begin(given)};
     int code = EXIT_INPUT;
     if (run.part || (given->render.format == OOMSIGHT_FORMAT_JSON && !given->diff[0])) {
         run.lines = given->output ? file_open(given->output) : stdout;

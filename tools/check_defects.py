@@ -104,7 +104,7 @@ def table(rows, ids):
     lines = ["| defect | state | test | what it shows |", "| --- | --- | --- | --- |"]
     for one in ids:
         for test, sentence in rows.get(one, []):
-            state = "open" if test == "open" else "measured" if test == "-" else "mended"
+            state = "open" if test == "open" else "measured" if test == "-" else "fixed"
             lines.append("| %s | %s | %s | %s |" % (one, state, "" if test in ("-", "open") else "`%s`" % test, sentence.replace("|", "\\|")))
     return "".join(line + "\n" for line in lines)
 

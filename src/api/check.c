@@ -270,8 +270,9 @@ oomsight_status oomsight_check_create(const oomsight_check_params *params, oomsi
     return oomsight_check_create_with(params, NULL, ret_check, reterr);
 }
 
-oomsight_status oomsight_check_create_with(const oomsight_check_params *params, const oomsight_check_with *with,
-                                           oomsight_check **ret_check, oomsight_error *reterr)
+oomsight_status oomsight_check_create_with(const oomsight_check_params *params,
+                                           const oomsight_check_with *with, oomsight_check **ret_check,
+                                           oomsight_error *reterr)
 {
     OOS_TAKE_PARAMS(oomsight_check_params, params);
     if (!params->data) return oos_fail(reterr, OOMSIGHT_USAGE, "a check needs data");

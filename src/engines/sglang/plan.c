@@ -599,7 +599,7 @@ static const char *unread_of(const work *w)
     if (w->pool.unread) return w->pool.unread;
     const sglang_rules *rules = w->sglang->rules;
     if (w->sglang->request->replicated && model->moe.experts == 0)
-        return "attention that is replicated between ranks is modelled for SGLang's models with experts "
+        return "attention that is replicated between ranks is modelled for SGLang's MoE models "
                "alone";
     if (w->states.layers && !rules->states_read)
         return "recurrent states of this release are not modelled for SGLang";
