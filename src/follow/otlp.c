@@ -1,12 +1,12 @@
 /* Incidents as log records of OpenTelemetry (OTLP/HTTP, JSON encoding), and what a receiver answers. The body of a record is the line itself, so
  * that whoever stores it has all of it; what people filter by is an attribute, with the name of the semantic conventions where there is one. */
+#include "base/ascii.h"
 #include "follow/follow.h"
 #include "base/json.h"
 #include "base/json_write.h"
 #include "base/locale.h"
 #include "base/size.h"
 
-#include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -87,8 +87,7 @@ static void put_exception(oos_json_writer *w, const json_t *evidence)
     }
     if (!best) return;
     const char *const end = strstr(best, "Error: ") + 5, *begin = end;
-    while (begin > best && (isalnum((unsigned char)begin[-1]) || begin[-1] == '.' || begin[-1] == '_'))
-        begin--;
+    while (begin > best && (oos_is_alnum(begin[-1]) || begin[-1] == '.' || begin[-1] == '_')) begin--;
     char type[NAME_BYTES];
     snprintf(type, sizeof type, "%.*s", (int)oos_min((size_t)(end - begin), sizeof type - 1), begin);
     put_value(w, "exception.type", type);
@@ -177,7 +176,7 @@ static const char *header_of(const char *head, const char *end, const char *name
     size_t const len = strlen(name);
     for (const char *at = head; (at = memchr(at, '\n', (size_t)(end - at))) && ++at < end;) {
         size_t i = 0;
-        while (i < len && at + i < end && tolower((unsigned char)at[i]) == name[i]) i++;
+        while (i < len && at + i < end && oos_lower(at[i]) == name[i]) i++;
         if (i < len) continue;
         for (at += len; at < end && (*at == ' ' || *at == '\t');) at++;
         return at;

@@ -2,7 +2,7 @@
 """What comes first of what plan suggests, over the built-in models: first_answers.py BINARY [--count N] [--seed S]
 
 Commands that run out of memory are drawn by seed, for both engines. Each has a whole command as its first answer, or what it needs beside flags. No
-later answer changes no more flags of the same checkpoint and holds more tokens; weights are cut while
+later answer changes no more flags of the same checkpoint, takes no larger share and holds more tokens; weights are cut while
 loading, put into host memory or left without their encoder only where no checkpoint is known that needs none of it; a
 checkpoint that comes first starts on that GPU when it is planned again, with the tokens that were promised, and without flags that the command has
 for weights of its own. Prints what breaks and ends with one line; exit 1 when anything does."""
@@ -20,6 +20,7 @@ GPUS = ["t4", "rtx-3060", "rtx-3090", "rtx-4090", "rtx-5090", "l4", "a10", "l40s
         "a100-80gb-3g.40gb", "gb10", "jetson-agx-orin", "rtx-a6000"]
 LENGTHS = [None, None, 4096, 16384, 32768, 131072]
 DEAR = frozenset(["--cpu-offload-gb", "--quantization", "--language-model-only"])  # what a checkpoint by its publisher comes before
+SHARES = ("--gpu-memory-utilization", "--mem-fraction-static")
 ENGINES = {"vllm": ("vllm serve", "--max-model-len", "--tensor-parallel-size"), "sglang": ("sglang serve --model-path", "--context-length", "--tp-size")}
 
 
@@ -49,6 +50,11 @@ def limits(fix):
     return {flag: int(value) for flag, value in zip(words, words[1:]) if flag.startswith("--") and value.isdigit()}
 
 
+def share(fix):
+    """Of the GPU, that it takes: what is taken more is lost to graphs, the sampler and other processes."""
+    return next((float(value) for flag, value in zip(fix["change"], fix["change"][1:]) if flag in SHARES), 0)
+
+
 def broken(binary, gpu, said):
     """What is not as it should be, in words."""
     answers, needs = said["answers"], said["needs"] or {}
@@ -60,7 +66,7 @@ def broken(binary, gpu, said):
     if not first["command"]:
         yield "the first answer has no command"
     for later in answers[1:]:
-        if later.get("model") == first.get("model") and flags(later) <= flags(first) and later["kv_tokens"] > first["kv_tokens"] * 1.01 and not first.get("release"):
+        if later.get("model") == first.get("model") and flags(later) <= flags(first) and share(later) <= share(first) and later["kv_tokens"] > first["kv_tokens"] * 1.01 and not first.get("release"):
             if all(limits(later).get(flag, value) >= value for flag, value in limits(first).items()):
                 yield "a later answer changes no more and holds more: %s" % later["command"]
     kept = [flags(one) for one in needs.get("checkpoints") or [] if one["verdict"] == "fits"]

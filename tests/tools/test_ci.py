@@ -27,6 +27,7 @@ HARMLESS = {
     "tests/shim/test_collectives.c": "20 s where less than one is usual; the sleep keeps a peer alive while another waits",
     "tests/shim/test_guard.c": "a thread is cancelled at any moment: all must hold; a hang is ended after 200 s",
     "tests/shim/test_guard_sabotage.c": "a process is killed at any moment: all must hold; a hang is ended after 200 s",
+    "tests/shim/asking.py": "a process that hangs for a minute is ended within 15 s",
     "tests/shim/beside.py": "waits for a file, 20 s at most", "tests/shim/faults.py": "bytes without meaning: any will do",
     "tests/secrets/test_kinds.py": "`cost` alone is judged by time, in the suite clock",
     "tests/web/test_press.py": "waits for a condition", "tests/web/test_same.py": "times are printed", "tests/tools/test_ci.py": "this table",
