@@ -433,7 +433,8 @@ static void put_fixes(const oos_style *style, const oos_plan *plan, size_t most)
         } else {
             put_command(style, fix);
         }
-        snprintf(line, sizeof line, plan->model->encoder_only ? "" : "%s KV tokens. ", tokens);
+        snprintf(line, sizeof line, "%s KV tokens. ", tokens);
+        if (plan->model->encoder_only) line[0] = '\0';
         put_cost(style, 8, line, fix);
     }
 }

@@ -87,7 +87,7 @@ class Same(Test):
             told = self.words()[2] + self.words()[3]
             self.claim("%s: why there is no answer is told" % what, not page and told and not re.search("/hf|--offline|--gpu|oomsight", told), (self.words(), error))
             return None
-        shown = page[:page.rindex("<script>{ const tell")] if page else ""
+        shown = page[:page.rindex("<style>#theme, h1")] if page else ""
         self.claim("%s: the verdict stands above it" % what, len(self.browser.run("$('verdict').textContent")) > 5, self.words())
         self.claim("%s: the report is the command's" % what, shown == html, "%s | %s" % (self.words(), html[-200:]))
         documents = None

@@ -232,7 +232,7 @@ function showReport(html) {
   frame.title = words('report');
   frame.style.height = '320px';
   /* a page without scripts refuses this one's; the frame has the policy of this page */
-  const inside = html.replace(/<meta http-equiv="Content-Security-Policy"[^>]*>/, '');
+  const inside = html.replace(/<meta http-equiv="Content-Security-Policy"(?![^>]*script-src)[^>]*>/, '');
   frame.srcdoc = (theme ? inside.replace('<html', '<html data-theme="' + theme + '"') : inside) + TAIL;
   $('report').replaceWith(frame);
   told = null;
@@ -244,9 +244,10 @@ function showReport(html) {
 }
 /* Behind the report in its frame: it tells how high it is, and what its first lines say; at once, as a frame that is out of sight is not
  * drawn. One button for the colours is enough. */
-const TAIL = '<script>{ const tell = () => { const h = document.querySelector("h1"), p = [...document.querySelectorAll("main p, article p")].find(x => !x.closest(".dim") && x.textContent.trim());' +
+const TAIL = '<style>#theme, h1, h1 + p:not(.dim), .first, body > header, .told { display: none } body { padding: 8px 12px } footer { display: none }</style>' +
+  '<script>{ const tell = () => { const h = document.querySelector("h1"), p = [...document.querySelectorAll("main p, article p")].find(x => !x.closest(".dim") && x.textContent.trim());' +
   ' parent.postMessage({ height: Math.ceil(document.body.getBoundingClientRect().bottom + 8), title: h ? [...h.childNodes].filter(n => n.className !== "phase").map(n => n.textContent.trim().replace(/^[:,] */, "")).filter(Boolean).join(": ").replace(/: (?=[(]|in |perhaps )/g, " ") : "",' +
-  ' why: p ? p.textContent.trim() : "", kind: h && h.querySelector(".verdict") ? h.querySelector(".verdict").className : "" }, "*") }; tell(); new ResizeObserver(tell).observe(document.body) }</scr' + 'ipt><style>#theme, h1, h1 + p:not(.dim), .first, body > header, .told { display: none } body { padding: 8px 12px } footer { display: none }</style>';
+  ' why: p ? p.textContent.trim() : "", kind: h && h.querySelector(".verdict") ? h.querySelector(".verdict").className : "" }, "*") }; tell(); new ResizeObserver(tell).observe(document.body) }</scr' + 'ipt>';
 addEventListener('message', event => {
   const data = event.data;
   if (event.source !== $('report').contentWindow || !data || !(data.height > 0)) return;
