@@ -102,15 +102,16 @@ def judge(engine, request, out):
         file.write(json.dumps(answer, allow_nan=False).encode() + b"\n")
 
 
-def in_child(engine, request):
-    """Its answer, whatever becomes of it: it may take SECONDS and write ANSWER_BYTES."""
+def in_child(engine, request, ours):
+    """Its answer, whatever becomes of it: it may take SECONDS and write ANSWER_BYTES, but not to what is `ours`."""
     reader, writer = os.pipe()
     pid = os.fork()
     if pid == 0:
         code = 1
         try:
             os.setpgid(0, 0)
-            os.close(reader)
+            for fd in (reader, *ours):
+                os.close(fd)
             judge(engine, request, writer)
             code = 0
         finally:
@@ -189,6 +190,6 @@ def main(engine):
         for request in requests(commands):
             if not problem:
                 learn(imported)
-            answer = problem or (in_child(engine, request) if request else {"verdict": "unknown", "text": "the request cannot be read"})
+            answer = problem or (in_child(engine, request, (source, sink)) if request else {"verdict": "unknown", "text": "the request cannot be read"})
             imported = answer.pop("imported", [])
             tell(dict(answer, import_seconds=loaded), release, request)
