@@ -294,8 +294,9 @@ oomsight_status oos_setup_resolve(oos_arena *arena, const oos_model *model, cons
     resolve_lengths(setup);
     resolve_speculation(setup);
     setup->v2_runner = resolve_v2_runner(setup);
-    setup->chunked_prefill = oos_flag_or(serve->enable_chunked_prefill, true) ||
-                             (rules->chunked_prefill_always && !model->pooling);
+    bool const pools = model->pooling || model->encoder_only;
+    setup->chunked_prefill = oos_flag_or(serve->enable_chunked_prefill, !model->encoder_only) ||
+                             (rules->chunked_prefill_always && !pools);
     resolve_state(setup);
     oos_setup_for_architecture(setup);
     setup->multimodal =

@@ -117,7 +117,8 @@ bool oos_levers_of(oos_search *s, const oos_stage *stage, oos_levers *ret_levers
     if (vllm_of(s->plan)->outside.runtime_cause && !setup->serve->attention_backend &&
         OOS_RUNG_LITTLE <= most) /* a variable, before there is the flag */
         add(&levers, OOS_LEVER_BACKEND, 1);
-    if (oos_trial_rung(s, "batched_tokens") <= most)
+    /* without chunked prefill a step holds the longest request, and the engine refuses less */
+    if (setup->chunked_prefill && oos_trial_rung(s, "batched_tokens") <= most)
         add_powers(&levers, OOS_LEVER_TOKENS, setup->max_num_batched_tokens, LEAST_TOKENS);
     if (oos_trial_rung(s, "num_seqs") <= most)
         add_powers(&levers, OOS_LEVER_SEQS, setup->max_num_seqs, LEAST_SEQS);
