@@ -35,20 +35,39 @@ const char *oos_choice_name(const char *name)
     return name;
 }
 
+oos_choice_row oos_choice_row_of(const oos_plan *plan, size_t first)
+{
+    const oos_need_gpu *head = &plan->help.choices[first];
+    oos_choice_row row = {.least = head->kv_tokens};
+    for (size_t i = first; i < plan->help.choice_count; i++) {
+        const oos_need_gpu *choice = &plan->help.choices[i];
+        if (!oos_choice_same_row(head, choice)) continue;
+        row.least = oos_min(row.least, choice->kv_tokens);
+        row.most = oos_max(row.most, choice->kv_tokens);
+        row.certain += choice->verdict == OOMSIGHT_VERDICT_FITS;
+        row.count++;
+    }
+    return row;
+}
+
+void oos_choice_tokens(char *ret_cell, size_t capacity, uint64_t tokens)
+{
+    if (tokens)
+        oos_style_count(ret_cell, capacity, tokens);
+    else
+        snprintf(ret_cell, capacity, "-");
+}
+
 static void put_row(const oos_style *style, const oos_plan *plan, size_t first)
 {
     const oos_need_gpu *row = &plan->help.choices[first];
-    uint64_t tokens = row->kv_tokens, most = 0;
-    bool certain = true;
+    oos_choice_row const all = oos_choice_row_of(plan, first);
     oos_text names = {0};
     size_t count = 0, named = 0;
     char size[32], told[40], least[44];
     for (size_t i = first; i < plan->help.choice_count; i++) {
         const oos_need_gpu *choice = &plan->help.choices[i];
         if (!oos_choice_same_row(row, choice)) continue;
-        tokens = oos_min(tokens, choice->kv_tokens);
-        most = oos_max(most, choice->kv_tokens);
-        certain &= choice->verdict == OOMSIGHT_VERDICT_FITS;
         const char *name = oos_choice_name(choice->gpu);
         bool const shown =
             named == count && named < NAMES_MAX && (!named || names.len + strlen(name) <= NAMES_BYTES);
@@ -57,11 +76,11 @@ static void put_row(const oos_style *style, const oos_plan *plan, size_t first)
     }
     if (count > named) oos_text_printf(&names, " +%zu", count - named);
     snprintf(size, sizeof size, "%llu x %llu GB", (unsigned long long)row->count, oos_choice_gib(row));
-    oos_style_count(told, sizeof told, tokens);
-    snprintf(least, sizeof least, "%s%s", most > tokens ? ">= " : "", told);
+    oos_choice_tokens(told, sizeof told, all.least);
+    snprintf(least, sizeof least, "%s%s", all.most > all.least ? ">= " : "", told);
     oos_text_printf(style->text, "  %-11s %12s  ", size, least);
     oos_text_put(style->text, names.ptr ? names.ptr : "");
-    if (!certain) oos_style_put(style, " (probably)");
+    if (all.certain < all.count) oos_style_put(style, " (probably)");
     if (row->flag_count) oos_text_printf(style->text, "\n%*s", FLAGS_COLUMN, "");
     for (size_t i = 0; i < row->flag_count; i++)
         oos_text_printf(style->text, "%s%s", i ? " " : "", row->flags[i]);

@@ -27,6 +27,12 @@ void oos_report_choices_html(oos_text *text, const oos_plan *plan, const oomsigh
 bool oos_choice_same_row(const oos_need_gpu *a, const oos_need_gpu *b);
 bool oos_choice_begins_row(const oos_plan *plan, size_t at);
 unsigned long long oos_choice_gib(const oos_need_gpu *choice);
+typedef struct oos_choice_row {
+    uint64_t least, most; /* tokens, of its GPUs */
+    size_t count, certain;
+} oos_choice_row;
+oos_choice_row oos_choice_row_of(const oos_plan *plan, size_t first);
+void oos_choice_tokens(char *ret_cell, size_t capacity, uint64_t tokens); /* "-": the model has no cache */
 const char *oos_choice_name(const char *name); /* as people call it, without the maker */
 
 /* Several plans of one command side by side. */

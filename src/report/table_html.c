@@ -244,7 +244,7 @@ static void put_card(oos_text *body, bool chinese, const oos_need_gpu *choice, b
     const char *name = oos_choice_name(choice->gpu);
     oos_text_put(body, strlen(name) < UNBROKEN_BYTES - 8 ? "<span class=whole>" : "<span>");
     put_code(body, "span", name);
-    oos_style_count(tokens, sizeof tokens, choice->kv_tokens);
+    oos_choice_tokens(tokens, sizeof tokens, choice->kv_tokens);
     if (!alike) oos_text_printf(body, " <span class=dim>%s</span>", tokens);
     if (certain && choice->verdict != OOMSIGHT_VERDICT_FITS) {
         oos_text_put(body, " ");
@@ -256,28 +256,21 @@ static void put_card(oos_text *body, bool chinese, const oos_need_gpu *choice, b
 static void put_choice(oos_text *body, bool chinese, const oos_plan *plan, size_t first)
 {
     const oos_need_gpu *row = &plan->help.choices[first];
-    uint64_t least = row->kv_tokens, most = 0;
-    bool certain = false;
+    oos_choice_row const all = oos_choice_row_of(plan, first);
+    bool const certain = all.certain > 0;
     char tokens[40];
-    for (size_t i = first; i < plan->help.choice_count; i++) {
-        const oos_need_gpu *choice = &plan->help.choices[i];
-        if (!oos_choice_same_row(row, choice)) continue;
-        least = oos_min(least, choice->kv_tokens);
-        most = oos_max(most, choice->kv_tokens);
-        certain |= choice->verdict == OOMSIGHT_VERDICT_FITS;
-    }
     oos_text_printf(body, "<tr><td class=whole><b>%llu x %llu GB</b> <span class=\"pill %s\">",
                     (unsigned long long)row->count, oos_choice_gib(row), certain ? "good" : "warn");
     put_words(body, chinese, certain ? "will start" : "will probably start");
-    oos_style_count(tokens, sizeof tokens, least);
-    oos_text_printf(body, "</span></td><td class=num>%s%s <span class=phone>", most > least ? "\u2265 " : "",
-                    tokens);
+    oos_choice_tokens(tokens, sizeof tokens, all.least);
+    oos_text_printf(body, "</span></td><td class=num>%s%s <span class=phone>",
+                    all.most > all.least ? "\u2265 " : "", tokens);
     put_words(body, chinese, "KV tokens");
     oos_text_put(body, "</span></td><td>");
     for (size_t i = first; i < plan->help.choice_count; i++) {
         if (!oos_choice_same_row(row, &plan->help.choices[i])) continue;
         if (i > first) oos_text_put(body, ", ");
-        put_card(body, chinese, &plan->help.choices[i], most == least, certain);
+        put_card(body, chinese, &plan->help.choices[i], all.most == all.least, certain);
     }
     oos_text_put(body, "</td><td>");
     for (size_t i = 0; i < row->flag_count; i++) {
