@@ -21,29 +21,28 @@ static const char *word_of(const json_t *object, const char *key)
     return oos_json_str(object, key, &text) ? text : NULL;
 }
 
-static void put_value(oos_json_writer *w, const char *key, const char *value)
+/* An attribute; 64 bits are strings in the JSON of protocol buffers, too. */
+static void put_attribute(oos_json_writer *w, const char *key, const char *type, const char *value)
 {
-    if (!value || !*value) return;
     oos_json_begin_object(w);
     oos_json_field_str(w, "key", key);
     oos_json_field_object(w, "value");
-    oos_json_field_str(w, "stringValue", value);
+    oos_json_field_str(w, type, value);
     oos_json_end_object(w);
     oos_json_end_object(w);
 }
 
-/* 64 bits are strings in the JSON of protocol buffers. */
+static void put_value(oos_json_writer *w, const char *key, const char *value)
+{
+    if (value && *value) put_attribute(w, key, "stringValue", value);
+}
+
 static void put_number(oos_json_writer *w, const char *key, const json_t *value)
 {
     char digits[32];
     if (!json_is_integer(value)) return;
     snprintf(digits, sizeof digits, "%lld", (long long)json_integer_value(value));
-    oos_json_begin_object(w);
-    oos_json_field_str(w, "key", key);
-    oos_json_field_object(w, "value");
-    oos_json_field_str(w, "intValue", digits);
-    oos_json_end_object(w);
-    oos_json_end_object(w);
+    put_attribute(w, key, "intValue", digits);
 }
 
 static void put_time(oos_json_writer *w, const char *key, const char *text, int64_t otherwise)

@@ -255,8 +255,7 @@ oomsight_status oos_doubts_find(oos_arena *arena, const oos_doubt_facts *facts, 
 
 /* ---- answers ---- */
 
-/* One answer, made less certain. */
-static void lower(const oos_plan *plan, oomsight_verdict *verdict, double *probability)
+void oos_doubts_lower(const oos_plan *plan, oomsight_verdict *verdict, double *probability)
 {
     if (*verdict == OOMSIGHT_VERDICT_FITS) *verdict = OOMSIGHT_VERDICT_TIGHT;
     if (*verdict != OOMSIGHT_VERDICT_TIGHT) return;
@@ -297,7 +296,7 @@ static void doubt(oos_plan *plan)
 {
     oos_assert(plan->doubt_count > 0);
     bool const fits = plan->answer.verdict == OOMSIGHT_VERDICT_FITS;
-    lower(plan, &plan->answer.verdict, &plan->answer.probability);
+    oos_doubts_lower(plan, &plan->answer.verdict, &plan->answer.probability);
     if (!plan->answer.why) plan->answer.why = plan->doubts[0];
     if (fits && plan->unseen && reaches(plan, OOS_PHASE_KV_SIZING)) {
         plan->answer.phase = OOS_PHASE_KV_SIZING; /* what was not seen before is a cache of another shape */
@@ -330,7 +329,7 @@ void oos_doubts_apply(oos_plan *plan, oos_fix *fixes)
     for (size_t i = 0; i < plan->help.fix_count; i++) {
         if (!doubted(plan, &fixes[i])) continue;
         if (plan->unseen && fixes[i].verdict == OOMSIGHT_VERDICT_FITS) fixes[i].phase = OOS_PHASE_KV_SIZING;
-        lower(plan, &fixes[i].verdict, &fixes[i].probability);
+        oos_doubts_lower(plan, &fixes[i].verdict, &fixes[i].probability);
     }
     /* It fails whatever they do, or cannot be told for another reason. That no flag brings code for the GPU is said with it. */
     if (!open) plan->doubt_count = plan->no_code ? 1 : 0;

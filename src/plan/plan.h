@@ -449,6 +449,9 @@ oomsight_status oos_doubts_find(oos_arena *arena, const oos_doubt_facts *facts, 
 /* Whether the host's memory is unknown, or may be too little for the weights that the plan leaves there. */
 bool oos_doubts_host(const oos_plan *plan);
 
+/* One answer, made less certain. */
+void oos_doubts_lower(const oos_plan *plan, oomsight_verdict *verdict, double *probability);
+
 /* Memory that the host shares: the share of it at which about a tenth stays free, and whether this plan goes beyond. Doubts and answers
  * read the same figure. */
 double oos_plan_safe_share(const oos_plan *plan);

@@ -19,9 +19,8 @@ void oos_sglang_tell(const oos_plan *plan, oos_trial *ret_trial)
     ret_trial->phase = plan->answer.phase;
     ret_trial->kv_tokens = plan->kv.tokens;
     ret_trial->length = sglang_of(plan)->context_length;
-    if (!plan->doubtful.untried || plan->answer.verdict != OOMSIGHT_VERDICT_FITS) return;
-    ret_trial->verdict = OOMSIGHT_VERDICT_TIGHT; /* as the doubt makes it when that command is planned */
-    if (ret_trial->probability > OOS_PROBABILITY_DOUBTED) ret_trial->probability = OOS_PROBABILITY_DOUBTED;
+    if (plan->doubtful.untried && plan->answer.verdict == OOMSIGHT_VERDICT_FITS) /* as when that is planned */
+        oos_doubts_lower(plan, &ret_trial->verdict, &ret_trial->probability);
 }
 
 /* ---- a point, planned ---- */
