@@ -27,7 +27,7 @@ take() {
     echo "$code $((SECONDS - start)) $(awk '{printf "%.0f", $1 + $2}' "$logs/$name.time")" >"$logs/$name.end"
 }
 # What failed by name first, then the end: a suite's last lines alone may be of tests that passed.
-told() { grep -E ' (FAIL|TIMEOUT|ERROR) |error:|^not ok|AssertionError' "$1" | head -n 15; tail -n 25 "$1"; }
+told() { grep -E '(^| )(FAIL|TIMEOUT|ERROR) |error:|^not ok|AssertionError' "$1" | head -n 15; tail -n 25 "$1"; }
 report() {
     local name=$1 code=1 seconds="?" processor="?"
     read -r code seconds processor <"$logs/$name.end"

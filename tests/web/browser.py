@@ -71,6 +71,8 @@ class Browser:
         self.call("Page.navigate", url=address)
         while not any(e.get("method") == "Page.loadEventFired" for e in self.events):
             self.events.append(self.message())
+        if scripts:
+            self.painted()
         asked = [e["params"]["request"]["url"] for e in self.events if e.get("method") == "Network.requestWillBeSent"]
         return [url for url in asked if url != address]
 
@@ -81,6 +83,10 @@ class Browser:
             raise RuntimeError(json.dumps(result["exceptionDetails"])[:600])
         return result["result"].get("value")
 
+    def painted(self):
+        """What the page does once it is laid out, as observers of sizes, has been done."""
+        self.run("new Promise(done => requestAnimationFrame(() => requestAnimationFrame(() => done(0))))")
+
     def press(self, key, code=0, shift=False):
         for kind in ("keyDown", "keyUp"):
             text = {"text": "\r"} if key == "Enter" and kind == "keyDown" else {}
@@ -89,7 +95,7 @@ class Browser:
     def mouse(self, kind, x, y):
         """mousePressed or mouseReleased, of the left button; the page has been laid out again when it returns."""
         self.call("Input.dispatchMouseEvent", type=kind, x=x, y=y, button="left", buttons=int(kind == "mousePressed"), clickCount=1)
-        self.run("new Promise(done => requestAnimationFrame(() => requestAnimationFrame(() => done(0))))")
+        self.painted()
 
     def picture(self, path, height=None):
         size = self.call("Page.getLayoutMetrics")["cssContentSize"]
