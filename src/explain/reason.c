@@ -274,7 +274,7 @@ static bool is_program(const oos_signals *signals, const oos_signal_set *set, co
     if (oos_signals_have(signals, set, "frame.request")) return false;
     return oos_signals_have(signals, set, "engine.pytorch") || oos_signals_have(signals, set, "frame.file") ||
            oos_signals_have(signals, set, "frame.train") || oos_signals_have(signals, set, "torch.old") ||
-           oos_signals_have(signals, set, "torch.async");
+           oos_signals_have(signals, set, "torch.async") || oos_signals_have(signals, set, "mps.oom");
 }
 
 /* The first that names its reason, else the first. */

@@ -19,6 +19,7 @@ SURE = 0.5
 RANKS = 8
 RANK_OF = re.compile(r"(?<![A-Za-z])TP\d+(?!\d)|(?<=\[rank)\d+(?=\])")  # Worker_TP0, [... TP0], [rank0]
 PLANNED = (("weight_load", "Qwen/Qwen3-32B", []), ("weight_load", "Qwen/Qwen3-32B", ["--cpu-offload-gb", "4"]), ("kv_sizing", "Qwen/Qwen3-8B", ["--max-model-len", "40960"]))
+OTHER_RUNTIMES = ("MPS backend", "jaxlib", "onnxruntime", "tensorflow", "[TRT]", "paddle")  # vLLM's and SGLang's flags are nothing to them
 RELEASE = "0.27.1"  # its V2 model runner has no offloader
 
 
@@ -69,7 +70,12 @@ def against_cause(incident):
     engine = engine_of(incident)
     changes = list(flags(incident))
     changes += [(word.split("=")[0], None, None) for fix in incident["fixes"] for word in fix["change"][:1] if re.match(r"[A-Z_]+=", word)]
+    # what an old release is told by a lever of its own
+    old = {(lever.get("flag"), lever["why"]["en"]) for lever in LADDERS[engine] if "until" in lever}
+    told = {flag for flag, why in old for fix in incident["fixes"] if fix["why"] == why and flag and flag in " ".join(fix["change"])}
     for flag, value, way in changes:
+        if flag in told:
+            continue
         of_flag = [lever for lever in LADDERS[engine] if flag in (lever.get("flag"), lever.get("variable")) and way in (None, lever["move"])
                    and lever["move"] != "drop" and "until" not in lever and (way or len(moves(engine, flag) & {"raise", "lower"}) < 2)]
         useless = [one for one in (lever.get("useless", {"phases": [], "causes": []}) for lever in of_flag)
@@ -109,6 +115,9 @@ def findings(binary, path):
     for incident in explain(binary, text):
         engine = engine_of(incident)
         result += [("cause", one) for one in against_cause(incident)]
+        shown = text.decode("utf-8", "replace")
+        if any(word in shown for word in OTHER_RUNTIMES) and not re.search("(?i)vllm|sglang", shown):
+            result += [("runtime", flag) for flag, _, _ in flags(incident)]
         used = {flag: value for flag, value, way in flags(incident) if way is None}
         if not used or not (incident["engine"]["name"] or "").startswith(tuple(LADDERS)):
             continue
