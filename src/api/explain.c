@@ -1,6 +1,8 @@
 /* The public side of explain. Here explain and plan meet: what the log tells of model, flags and device is planned, and
  * the fixes are plan's where it reproduces the failure. */
 #include "api/api.h"
+#include "base/ascii.h"
+#include "base/locale.h"
 #include "base/text.h"
 #include "explain/explain.h"
 #include "facts/facts.h"
@@ -9,6 +11,7 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 static const char *kept(oos_arena *arena, const char *text)
 {
@@ -304,9 +307,46 @@ static bool is_text_model(const void *models, const oos_incident *incident)
     return text;
 }
 
+/* What a path or an id says of the size, as 4 of "qwen3-4b"; 0: nothing. What stands behind a letter is a part: the A3B of a
+ * mixture of experts. */
+static double billions_in(const char *name)
+{
+    double most = 0;
+    for (const char *at = name; *at; at++) {
+        bool const begins = oos_is_digit(*at) && (at == name || (!oos_is_alnum(at[-1]) && at[-1] != '.'));
+        if (!begins) continue;
+        char *end;
+        double const count = oos_real_read(at, &end);
+        if ((*end == 'b' || *end == 'B') && !oos_is_alnum(end[1]) && count < 2000) most = fmax(most, count);
+    }
+    return most;
+}
+
+/* At most: of a model that is known as planned, of another by the count in its name, at the 4 or 2 bytes that nothing exceeds. */
+static uint64_t weights_of(const void *models, const oos_incident *incident)
+{
+    oos_arena *arena = oos_arena_create(64 << 10);
+    oomsight_plan *plan = arena ? plan_of(arena, models, 0, incident, "h100") : NULL;
+    uint64_t weights = plan ? oomsight_plan_weights_bytes(plan) : 0;
+    oomsight_plan_free(plan);
+    oos_logged_command command;
+    if (weights == 0 && arena && command_of(arena, models, incident, &command)) {
+        double most = 0, each = 2e9;
+        for (size_t i = 0; i < command.count; i++) {
+            most = fmax(most, billions_in(command.words[i]));
+            if (strstr(command.words[i], "float32")) each = 4e9;
+            if (strstr(command.words[i], "speculative")) each = 0; /* two models */
+        }
+        weights = (uint64_t)(most * each);
+    }
+    oos_arena_free(arena);
+    return weights;
+}
+
 void oos_api_knows_models(const oomsight_data *data, oos_knowledge *knowledge)
 {
     knowledge->is_text_model = is_text_model;
+    knowledge->weights_of = weights_of;
     knowledge->models = data;
 }
 

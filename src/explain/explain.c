@@ -9,6 +9,7 @@ oomsight_status oos_knowledge_load(oos_arena *arena, const char *data_dir, oos_k
                                    oomsight_error *reterr)
 {
     ret_knowledge->is_text_model = NULL;
+    ret_knowledge->weights_of = NULL;
     OOS_TRY(oos_signals_load(arena, data_dir, &ret_knowledge->signals, reterr));
     OOS_TRY(oos_cause_rules_load(arena, data_dir, &ret_knowledge->signals, &ret_knowledge->rules, reterr));
     OOS_TRY(oos_kb_load(arena, data_dir, &ret_knowledge->signals, &ret_knowledge->kb, reterr));
@@ -104,15 +105,29 @@ static bool names_an_encoder(const oos_incident *incident)
            (incident->cause && strcmp(incident->cause, "mm_encoder_peak") == 0);
 }
 
-/* Where an encoder is the answer, the model is looked up: it may have none. */
+/* Loading is the answer by figures alone, and they are too large for it: by two fifths and what a step takes. */
+static bool holds_more(const oos_knowledge *k, const oos_incident *incident)
+{
+    if (incident->phase != OOS_PHASE_WEIGHT_LOAD || incident->basis < OOS_BASIS_FIGURES || !k->weights_of ||
+        !oos_known(incident, OOS_NUMBER_torch_allocated))
+        return false;
+    uint64_t const weights = k->weights_of(k->models, incident);
+    return weights > 0 && oos_value(incident, OOS_NUMBER_torch_allocated) >
+                              oos_add(oos_add(weights, weights / 5 * 2), OOS_GIB);
+}
+
+/* Where an encoder or the weights are the answer, the model is looked up: it may have none, or smaller ones. */
 static void reason(const oos_knowledge *k, const oos_incident *collected, oos_incident *ret_incident)
 {
     *ret_incident = *collected;
     oos_reason(&k->signals, k->rules, ret_incident);
-    if (!k->is_text_model || !names_an_encoder(ret_incident) || !k->is_text_model(k->models, ret_incident))
-        return;
+    bool const text = k->is_text_model && names_an_encoder(ret_incident) &&
+                      k->is_text_model(k->models, ret_incident),
+               more = holds_more(k, ret_incident);
+    if (!text && !more) return;
     *ret_incident = *collected;
-    ret_incident->text_model = true;
+    ret_incident->text_model = text;
+    ret_incident->beyond_weights = more;
     oos_reason(&k->signals, k->rules, ret_incident);
 }
 

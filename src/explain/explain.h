@@ -335,7 +335,9 @@ typedef struct oos_incident {
     bool v1_early;   /* ... as they were up to 0.10.0 */
     bool binary;     /* the input was no text */
     bool text_model; /* it is known, and has no encoder: asked for where an encoder is the answer */
-    uint64_t count;  /* equal incidents */
+    bool
+        beyond_weights; /* PyTorch held far more than the weights of the model: asked for where these are the answer */
+    uint64_t count; /* equal incidents */
 
     /* concluded */
     bool is_oom;
@@ -555,6 +557,7 @@ const oos_incident *oos_collector_history(const oos_collector *collector); /* fi
     X(tried_gt_total) /* one request above the whole card */                                                    \
     X(tried_huge)     /* one request above 256 GiB, card unknown */                                             \
     X(text_model)     /* the model of the log has no encoder */                                                 \
+    X(beyond_weights) /* PyTorch held far more than the weights of the model */                                 \
     X(device_small) /* PyTorch holds nothing, the device is all but free, and one request is above its total */ \
     X(pool_le_free)   /* the engine's pool refused although it had as many tokens as were asked for */          \
     X(kv_given)       /* the size of the KV cache was given by hand: no budget enters it */                     \
@@ -629,6 +632,8 @@ typedef struct oos_knowledge {
     oos_advisers advisers;
     /* Whether the model that a log names is known and takes text alone; NULL: no models are known. */
     bool (*is_text_model)(const void *models, const oos_incident *incident);
+    /* Bytes of its weights at most, on one GPU; 0: unknown. */
+    uint64_t (*weights_of)(const void *models, const oos_incident *incident);
     const void *models;
 } oos_knowledge;
 

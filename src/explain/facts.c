@@ -132,6 +132,7 @@ void oos_facts_find(const oos_incident *incident, oos_signal_set *set)
     put(set, OOS_FACT_old_shape, incident->old_shape);
     put(set, OOS_FACT_v1, incident->v1);
     put(set, OOS_FACT_text_model, incident->text_model);
+    put(set, OOS_FACT_beyond_weights, incident->beyond_weights);
     put(set, OOS_FACT_last_marker, incident->last_marker != OOS_PHASE_COUNT);
     put(set, OOS_FACT_serving_last,
         incident->last_marker >= OOS_PHASE_RUNTIME_PREFILL &&

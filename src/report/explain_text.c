@@ -374,7 +374,9 @@ static void put_question(const oos_style *style, const oos_incident *incident)
     size_t count = 0;
     for (size_t i = 0; i < incident->phase_count; i++) {
         const char *words = oos_report_incident_where(incident, incident->phases[i]);
-        if (!count || strcmp(where[count - 1], words) != 0) where[count++] = words;
+        bool said = false;
+        for (size_t k = 0; k < count; k++) said |= strcmp(where[k], words) == 0;
+        if (!said) where[count++] = words;
     }
     if (count == 3)
         snprintf(line, sizeof line, "The text does not decide; most often it fails %s, %s or %s.", where[0],
