@@ -88,15 +88,19 @@ static bool metrics_write(const char *path)
 {
     oomsight_run *runs[KEPT_MAX];
     oomsight_error error = {0};
+    static char names[KEPT_MAX][TOP_NAME_BYTES];
+    const char *called[KEPT_MAX];
     int pids[KEPT_MAX];
     size_t count = 0;
     char *text = NULL;
     for (size_t i = 0; i < KEPT_MAX; i++) {
         if (!kept[i].run) continue;
         pids[count] = kept[i].pid;
+        top_name("/proc", kept[i].pid, names[count], sizeof names[count]);
+        called[count] = names[count];
         runs[count++] = kept[i].run;
     }
-    if (oomsight_run_metrics(runs, pids, count, &text, &error) != OOMSIGHT_OK)
+    if (oomsight_run_metrics(runs, pids, called, count, &text, &error) != OOMSIGHT_OK)
         return fail_with(&error), false;
     bool const good = text_write(path, text);
     if (!good) complain("oomsight top: %s: %s", path, strerror(errno));

@@ -2,6 +2,10 @@
 #pragma once
 #include "cli.h"
 
+/* top_name.c: of the processes in `folder`, as /proc; "" when nothing is known. */
+enum { TOP_NAME_BYTES = 128 };
+void top_name(const char *folder, int pid, char *ret_name, size_t capacity);
+
 /* top_screen.c: keys are taken one by one, and the terminal is as before in the end. */
 void top_screen_begin(void);
 bool top_screen_wait(double seconds); /* false: it is to end */

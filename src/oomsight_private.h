@@ -485,9 +485,10 @@ OOMSIGHT_MUST_CHECK oomsight_status oomsight_run_render(const oomsight_run *run,
                                                         const oomsight_render_params *params, char **ret_text,
                                                         oomsight_error *reterr);
 
-/* The figures of several runs for Prometheus, family by family; each run's samples have its number of `pids` as a label. */
+/* The figures of several runs for Prometheus, family by family; each run's samples have its name as a label, and one of them
+ * its number. */
 OOMSIGHT_MUST_CHECK oomsight_status oomsight_run_metrics(oomsight_run *const *runs, const int *pids,
-                                                         size_t count, char **ret_text,
+                                                         const char *const *names, size_t count, char **ret_text,
                                                          oomsight_error *reterr);
 
 /* ---- what is it? ------------------------------------------------------------------------------------------------- */

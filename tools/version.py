@@ -14,6 +14,8 @@ PLACES = {
     "CITATION.cff": [r"^version: (\S+)"],
     "examples/gates/production-stack-values.yaml": [r"oomsight:(\d\S+)"],
     "examples/fleet/kubernetes/daemonset.yaml": [r"oomsight:(\d\S+)"],
+    "examples/fleet/kubernetes/file/incidents.yaml": [r"oomsight:(\d\S+)"],
+    "examples/fleet/kubernetes/kustomization.yaml": [r"newTag: ([\d.]+)"],
 }
 
 

@@ -207,8 +207,8 @@ static void told_of(const oomsight_run *run, oos_run_told *ret_told)
                      : 0;
 }
 
-oomsight_status oomsight_run_metrics(oomsight_run *const *runs, const int *pids, size_t count,
-                                     char **ret_text, oomsight_error *reterr)
+oomsight_status oomsight_run_metrics(oomsight_run *const *runs, const int *pids, const char *const *names,
+                                     size_t count, char **ret_text, oomsight_error *reterr)
 {
     oos_text text = {0};
     oos_run_told *told = calloc(count ? count : 1, sizeof *told);
@@ -217,6 +217,9 @@ oomsight_status oomsight_run_metrics(oomsight_run *const *runs, const int *pids,
         told_of(runs[i], &told[i]);
         told[i].host_bytes = oos_run_host_bytes(&told[i].state);
         told[i].pid = pids[i];
+        told[i].name = names[i];
+        for (size_t before = 0; before < i; before++)
+            told[i].namesakes += strcmp(names[before], names[i]) == 0;
     }
     oos_report_run_metrics(&text, told, count);
     free(told);

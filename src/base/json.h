@@ -20,6 +20,9 @@ char *oos_json_text(const json_t *value, size_t flags);
 
 /* The same of a file without anything unusual; NULL: Jansson is to be asked. */
 json_t *oos_json_parse_plain(oos_view bytes);
+/* The text of a string, of what stands between its quotes, into as much room as that takes; NULL: only whether it is one. False: it
+ * is none, or Jansson is to be asked. */
+bool oos_json_plain_text(oos_view raw, char *to, size_t *ret_len);
 
 /* NULL object is fine: nothing is there. */
 bool oos_json_u64(const json_t *object, const char *key, uint64_t *ret_value);

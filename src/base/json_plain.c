@@ -30,8 +30,70 @@ static char unescaped(char byte)
     case 'n': return '\n';
     case 'r': return '\r';
     case 't': return '\t';
-    default: return 0; /* \uXXXX is Jansson's */
+    default: return 0;
     }
+}
+
+/* How many bytes from here on stand for themselves: eight at a time are looked at. */
+static size_t plain_run(const char *at, size_t len)
+{
+    uint64_t const ones = 0x0101010101010101u, tops = ones << 7;
+    size_t run = 0;
+    for (uint64_t v; run + sizeof v <= len; run += sizeof v) {
+        memcpy(&v, at + run, sizeof v);
+        uint64_t const slash = v ^ ones * '\\';
+        if (((v - ones * 0x20) | (slash - ones) | v) & tops) break; /* at worst a run ends early */
+    }
+    while (run < len && (unsigned char)at[run] >= 0x20 && (unsigned char)at[run] < 0x80 && at[run] != '\\')
+        run++;
+    return run;
+}
+
+/* The four digits of \uXXXX as UTF-8; 0: a surrogate, a zero, or none: these are Jansson's. */
+static size_t unicode_read(oos_view digits, char to[3])
+{
+    unsigned code = 0;
+    if (digits.len < 4) return 0;
+    for (size_t i = 0; i < 4; i++) {
+        char const c = digits.ptr[i], small = (char)(c | 0x20);
+        bool const decimal = c >= '0' && c <= '9';
+        if (!decimal && (small < 'a' || small > 'f')) return 0;
+        code = code << 4 | (unsigned)(decimal ? c - '0' : small - 'a' + 10);
+    }
+    if (code == 0 || (code >= 0xd800 && code < 0xe000)) return 0;
+    if (code < 0x80) return to[0] = (char)code, 1;
+    to[0] = (char)(code < 0x800 ? 0xc0 | code >> 6 : 0xe0 | code >> 12);
+    to[1] = (char)(0x80 | (code < 0x800 ? code : code >> 6) % 64);
+    if (code < 0x800) return 2;
+    to[2] = (char)(0x80 | code % 64);
+    return 3;
+}
+
+bool oos_json_plain_text(oos_view raw, char *to, size_t *ret_len)
+{
+    size_t len = 0;
+    for (size_t at = 0; at < raw.len;) {
+        size_t run = plain_run(raw.ptr + at, raw.len - at);
+        if (at + run < raw.len && (unsigned char)raw.ptr[at + run] >= 0x80) {
+            size_t const more = oos_utf8_len(oos_view_slice(raw, at + run, SIZE_MAX));
+            if (more == 0) return false;
+            run += more;
+        }
+        if (to) memmove(to + len, raw.ptr + at, run);
+        at += run;
+        len += run;
+        if (run || at == raw.len) continue;
+        if (raw.ptr[at] != '\\' || at + 1 == raw.len) return false;
+        char code[3] = {unescaped(raw.ptr[at + 1])};
+        bool const wide = raw.ptr[at + 1] == 'u';
+        size_t const count = wide ? unicode_read(oos_view_slice(raw, at + 2, SIZE_MAX), code) : code[0] != 0;
+        if (count == 0) return false;
+        if (to) memcpy(to + len, code, count);
+        at += wide ? 6 : 2;
+        len += count;
+    }
+    *ret_len = len;
+    return true;
 }
 
 /* What stands between quotes: as it is, or without its escapes in in->text. */
@@ -45,15 +107,7 @@ static bool text_of(reader *in, oos_view raw, oos_view *ret_text)
         in->text = text;
         in->room = raw.len * 2;
     }
-    for (size_t at = 0, bytes; at < raw.len; at += bytes, len += bytes) {
-        unsigned char const byte = (unsigned char)raw.ptr[at];
-        bytes = byte < 0x80 ? byte >= 0x20 : oos_utf8_len(oos_view_slice(raw, at, SIZE_MAX));
-        if (bytes == 0) return false;
-        if (copied) memcpy(in->text + len, raw.ptr + at, bytes);
-        if (byte != '\\') continue;
-        oos_assert(at + 1 < raw.len); /* the scan ends no string behind half an escape */
-        if (!(in->text[len] = unescaped(raw.ptr[++at]))) return false;
-    }
+    if (!oos_json_plain_text(raw, copied ? in->text : NULL, &len)) return false;
     *ret_text = copied ? (oos_view){in->text, len} : raw;
     return true;
 }

@@ -572,8 +572,9 @@ static bool same_letters(const char *a, const char *b, size_t len)
 static bool holds_word(oos_view text, const char *word)
 {
     size_t const len = strlen(word);
+    char const first = oos_lower(*word);
     for (size_t at = 0; at + len <= text.len; at++)
-        if (same_letters(text.ptr + at, word, len)) return true;
+        if (oos_lower(text.ptr[at]) == first && same_letters(text.ptr + at, word, len)) return true;
     return false;
 }
 
@@ -960,10 +961,11 @@ static void note_shape(oos_incident *incident, const oos_logline *log)
 /* A message broken over lines holds parts whose literals are not on its first one. */
 static bool is_allocator_message(const oos_collector *c, const oos_signal_set *candidates)
 {
-    for (size_t i = 0; i < c->signals->count; i++)
-        if (oos_signal_has(candidates, i) &&
-            (c->signals->list[i].kind == OOS_SIGNAL_OOM || c->signals->list[i].kind == OOS_SIGNAL_PART))
-            return true;
+    for (size_t w = 0; w < OOS_SIGNAL_WORDS; w++)
+        for (uint64_t bits = candidates->words[w]; bits; bits &= bits - 1) {
+            oos_signal_kind const kind = c->signals->list[w * 64 + (size_t)__builtin_ctzll(bits)].kind;
+            if (kind == OOS_SIGNAL_OOM || kind == OOS_SIGNAL_PART) return true;
+        }
     return false;
 }
 
@@ -1045,9 +1047,11 @@ static size_t behind_lines(oos_view text, size_t lines)
 /* What is no longer in the line is no signal of it. */
 static void drop_masked(const oos_collector *c, item *it)
 {
-    for (size_t i = 0; i < c->signals->count; i++)
-        if (oos_signal_has(&it->candidates, i) && !literal_in(c, it, i, it->text))
-            oos_signal_remove(&it->candidates, i);
+    for (size_t w = 0; w < OOS_SIGNAL_WORDS; w++)
+        for (uint64_t bits = it->candidates.words[w]; bits; bits &= bits - 1) {
+            size_t const index = w * 64 + (size_t)__builtin_ctzll(bits);
+            if (!literal_in(c, it, index, it->text)) oos_signal_remove(&it->candidates, index);
+        }
 }
 
 /* What a user wrote is taken out of the line; the signals that only it held are dropped later. */

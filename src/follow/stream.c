@@ -5,6 +5,7 @@
 #include "base/hash.h"
 #include "base/json.h"
 #include "base/locale.h"
+#include "base/scan.h"
 #include "base/size.h"
 #include "base/table.h"
 
@@ -18,7 +19,8 @@ enum {
     NAME_MAX_BYTES = 1024,  /* of a stream */
     CURSOR_MAX_BYTES = 512, /* as JSON */
     LABEL_MAX_BYTES = 512,
-    RECORD_MAX_BYTES = 1 << 20 /* of the input, between two line ends */
+    RECORD_MAX_BYTES = 1 << 20, /* of the input, between two line ends */
+    FIRST_BYTES = 8 << 10       /* of a stream, by which it is told how to read it: as they come */
 };
 
 /* Where a record ends in the text of its stream. */
@@ -37,7 +39,8 @@ typedef struct stream {
     mark *marks;
     size_t count, capacity;
     uint64_t bytes;
-    bool clean; /* each line is given with its time in front, as containers' logs have it */
+    oos_text waiting; /* lines that are read together with those that come soon */
+    bool clean;       /* each line is given with its time in front, as containers' logs have it */
     char time[OOS_TIME_TEXT_BYTES];
     oos_settling settling;
     int64_t pushed_at, acknowledged_at;
@@ -55,7 +58,8 @@ struct oos_streams {
     char *part; /* of a record, whose end has not come */
     size_t part_len, part_capacity;
     bool too_long; /* ... and which is passed over */
-    int64_t saved_at;
+    int64_t saved_at, now;
+    oos_text line; /* of the record at hand, without its escapes */
     oos_streams_figures figures;
 };
 
@@ -82,6 +86,7 @@ static void free_stream(stream *s)
     free(s->marks);
     oos_explainer_close(s->explainer);
     forget_labels(s);
+    oos_text_free(&s->waiting);
     free(s->name);
     free(s);
 }
@@ -142,6 +147,7 @@ void oos_streams_close(oos_streams *all)
     oos_state_close(all->state);
     oos_bench_free(all->bench);
     oos_arena_free(all->results);
+    oos_text_free(&all->line);
     free(all->part);
     free(all);
 }
@@ -189,6 +195,35 @@ static void keep(stream *s)
     oos_state_put(s->all->state, s->name, &point);
 }
 
+static oomsight_status feed(stream *s, oos_view text, oomsight_error *reterr)
+{
+    for (size_t at = 0; at < text.len;) {
+        size_t capacity;
+        char *room = oos_linescan_room(oos_explainer_scan(s->explainer), &capacity);
+        if (!room) return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for a log");
+        size_t const count = oos_min(text.len - at, capacity);
+        memcpy(room, text.ptr + at, count);
+        OOS_TRY(oos_linescan_took(oos_explainer_scan(s->explainer), count, reterr));
+        at += count;
+    }
+    return OOMSIGHT_OK;
+}
+
+static oomsight_status feed_waiting(stream *s, oomsight_error *reterr)
+{
+    oomsight_status status = OOMSIGHT_OK;
+    if (s->waiting.failed) status = oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for a log");
+    if (status == OOMSIGHT_OK) status = feed(s, (oos_view){s->waiting.ptr, s->waiting.len}, reterr);
+    oos_text_free(&s->waiting);
+    return status;
+}
+
+static void add_text(stream *s, oos_view text)
+{
+    s->bytes += text.len;
+    oos_text_add(&s->waiting, text);
+}
+
 /* The first stays: an incident begins in it. */
 static void thin(stream *s)
 {
@@ -207,6 +242,7 @@ static void thin(stream *s)
 
 static bool add_mark(stream *s, uint64_t begin, uint64_t print, char *cursor)
 {
+    if (s->count >= MARKS_MAX && feed_waiting(s, NULL) != OOMSIGHT_OK) return false;
     if (s->count >= MARKS_MAX) acknowledge(s);
     if (s->count >= MARKS_MAX) thin(s);
     if (s->count == s->capacity) {
@@ -243,6 +279,7 @@ static oomsight_status make_room(oos_streams *all, oomsight_error *reterr)
         if (better) oldest = s;
     }
     if (!oldest) return OOMSIGHT_OK;
+    OOS_TRY(feed_waiting(oldest, reterr));
     OOS_TRY(oos_explainer_settle(oldest->explainer, reterr));
     acknowledge(oldest);
     drop(all, oldest);
@@ -279,22 +316,7 @@ static oomsight_status open_stream(oos_streams *all, const char *name, stream **
     return OOMSIGHT_OK;
 }
 
-static oomsight_status feed(stream *s, oos_view text, oomsight_error *reterr)
-{
-    for (size_t at = 0; at < text.len;) {
-        size_t capacity;
-        char *room = oos_linescan_room(oos_explainer_scan(s->explainer), &capacity);
-        if (!room) return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for a log");
-        size_t const count = oos_min(text.len - at, capacity);
-        memcpy(room, text.ptr + at, count);
-        OOS_TRY(oos_linescan_took(oos_explainer_scan(s->explainer), count, reterr));
-        at += count;
-        s->bytes += count;
-    }
-    return OOMSIGHT_OK;
-}
-
-static oomsight_status feed_lines(stream *s, oos_view text, oomsight_error *reterr)
+static void add_lines(stream *s, oos_view text)
 {
     char front[OOS_TIME_TEXT_BYTES + 16];
     int const len = s->clean ? snprintf(front, sizeof front, "%s stderr F ", s->time) : 0;
@@ -304,36 +326,37 @@ static oomsight_status feed_lines(stream *s, oos_view text, oomsight_error *rete
         oos_view const line = oos_view_slice(text, 0, end ? (size_t)(end - text.ptr) : SIZE_MAX);
         more = end != NULL;
         if (more) text = oos_view_slice(text, line.len + 1, SIZE_MAX);
-        OOS_TRY(feed(s, (oos_view){front, (size_t)len}, reterr));
-        OOS_TRY(feed(s, line, reterr));
-        OOS_TRY(feed(s, (oos_view){"\n", 1}, reterr));
+        add_text(s, (oos_view){front, (size_t)len});
+        add_text(s, line);
+        add_text(s, (oos_view){"\n", 1});
     }
-    return OOMSIGHT_OK;
 }
 
 /* ---- records --------------------------------------------------------------------------------------------------------- */
 
 /* RFC 3339, or a number since 1970, in seconds or any unit down to nanoseconds: the size of the number tells which. */
-static bool read_time(const json_t *value, char to[OOS_TIME_TEXT_BYTES])
+static bool print_number(double number, bool whole, char to[OOS_TIME_TEXT_BYTES])
 {
-    int64_t time = OOS_TIME_NONE;
-    if (json_is_string(value)) {
-        const char *text = json_string_value(value);
-        time = oos_logtime_read(oos_view_of(text), oos_logtime_now());
-        char *end;
-        double const number = time == OOS_TIME_NONE ? oos_real_read(text, &end) : 0;
-        if (time == OOS_TIME_NONE && *text && !*end && number > 0)
-            time = (int64_t)number;
-        else if (time != OOS_TIME_NONE)
-            return oos_logtime_print(time, to) != NULL;
-    } else if (json_is_number(value)) {
-        double const number = json_number_value(value);
-        if (number > 0 && number < 9e18)
-            time = number < 1e11 ? (int64_t)(number * 1e6 + .5) * 1000 : (int64_t)number;
-    }
-    if (time == OOS_TIME_NONE || time <= 0) return false;
+    if (!(number > 0) || number >= 9e18) return false;
+    int64_t time = whole || number >= 1e11 ? (int64_t)number : (int64_t)(number * 1e6 + .5) * 1000;
+    if (time <= 0) return false;
     while (time < (int64_t)1e17) time *= 1000;
     return oos_logtime_print(time, to) != NULL;
+}
+
+static bool print_time(const char *text, char to[OOS_TIME_TEXT_BYTES])
+{
+    char *end;
+    int64_t const time = oos_logtime_read(oos_view_of(text), oos_logtime_now());
+    if (time != OOS_TIME_NONE) return oos_logtime_print(time, to) != NULL;
+    double const number = oos_real_read(text, &end);
+    return *text && !*end && print_number(number, true, to);
+}
+
+static bool read_time(const json_t *value, char to[OOS_TIME_TEXT_BYTES])
+{
+    if (json_is_string(value)) return print_time(json_string_value(value), to);
+    return json_is_number(value) && print_number(json_number_value(value), false, to);
 }
 
 static char *text_of(const json_t *value, size_t most)
@@ -390,14 +413,26 @@ static void take_labels(stream *s, json_t *record)
     if (json_is_object(inner)) json_object_foreach(inner, key, value) take_label(s, key, value);
 }
 
+/* A record's line, if it has one; the cursor becomes the stream's. */
+static oomsight_status take_line(stream *s, const oos_view *line, char *cursor, oomsight_error *reterr)
+{
+    uint64_t const begin = s->bytes,
+                   print = oos_hash_add(OOS_HASH_START, line ? line->ptr : "", line ? line->len : 0);
+    s->pushed_at = s->all->now;
+    if (line) add_lines(s, *line);
+    oomsight_status const status = begin < FIRST_BYTES ? feed_waiting(s, reterr) : OOMSIGHT_OK;
+    if (status == OOMSIGHT_OK && add_mark(s, begin, print, cursor)) return OOMSIGHT_OK;
+    free(cursor);
+    return status != OOMSIGHT_OK ? status : oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for a stream");
+}
+
 static oomsight_status take_record(oos_streams *all, json_t *record, oomsight_error *reterr)
 {
-    const char *name, *line = NULL;
+    const char *name, *text = NULL;
     stream *s;
-    bool over = false;
-    (void)oos_json_bool(record, "end", &over);
+    bool const over = json_is_true(json_object_get(record, "end"));
     if (!oos_json_str(record, "stream", &name) || !*name || strlen(name) > NAME_MAX_BYTES ||
-        (!oos_json_str(record, "line", &line) && !over)) {
+        (!oos_json_str(record, "line", &text) && !over)) {
         all->figures.refused++;
         return OOMSIGHT_OK;
     }
@@ -409,27 +444,106 @@ static oomsight_status take_record(oos_streams *all, json_t *record, oomsight_er
     }
     char *cursor = text_of(json_object_get(record, "cursor"), CURSOR_MAX_BYTES);
     char time[OOS_TIME_TEXT_BYTES];
-    bool const timed = line && read_time(json_object_get(record, "time"), time);
+    bool const timed = text && read_time(json_object_get(record, "time"), time);
     if (timed) memcpy(s->time, time, sizeof time);
-    if (line && fresh) s->clean = timed && !(oos_clean_sniff(oos_view_of(line)) & OOS_CLEAN_CRI);
-    size_t const len = line ? json_string_length(json_object_get(record, "line")) : 0;
-    uint64_t const begin = s->bytes, print = oos_hash_add(OOS_HASH_START, line ? line : "", len);
-    s->pushed_at = oos_clock_ms();
-    oomsight_status status = line ? feed_lines(s, (oos_view){line, len}, reterr) : OOMSIGHT_OK;
-    if (status != OOMSIGHT_OK || !add_mark(s, begin, print, cursor)) {
-        free(cursor);
-        return status != OOMSIGHT_OK ? status : oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for a stream");
-    }
+    if (text && fresh) s->clean = timed && !(oos_clean_sniff(oos_view_of(text)) & OOS_CLEAN_CRI);
+    oos_view const line = {text, text ? json_string_length(json_object_get(record, "line")) : 0};
+    OOS_TRY(take_line(s, text ? &line : NULL, cursor, reterr));
     if (!over) return OOMSIGHT_OK;
+    OOS_TRY(feed_waiting(s, reterr));
     OOS_TRY(oos_explainer_settle(s->explainer, reterr));
     acknowledge(s);
     drop(all, s);
     return OOMSIGHT_OK;
 }
 
+/* What most records are: of a stream that is known, with nothing unusual in what is read of it. No tree is made of them. */
+typedef struct fields {
+    oos_view stream, line, cursor, time; /* as they stand there; strings without their quotes */
+    char kinds[4];                       /* oos_scan_kind of these */
+} fields;
+
+static bool read_fields(oos_view text, fields *f)
+{
+    static const char *const names[] = {"stream", "line", "cursor", "time"};
+    oos_view *const to[] = {&f->stream, &f->line, &f->cursor, &f->time};
+    oos_scan in = oos_scan_begin(text);
+    *f = (fields){0};
+    if (!oos_scan_open(&in, '{')) return false;
+    for (oos_view key, value; oos_scan_key(&in, &key);) {
+        oos_scan_kind const kind = oos_scan_peek(&in);
+        size_t at = 0, len;
+        if (memchr(key.ptr, '\\', key.len) || oos_view_is(key, "end")) return false;
+        while (at < 4 && !oos_view_is(key, names[at])) at++;
+        if (kind == OOS_SCAN_STRING ? !oos_scan_string(&in, &value) : !oos_scan_skip(&in, &value))
+            return false;
+        if (at == 4 && kind == OOS_SCAN_STRING && !oos_json_plain_text(value, NULL, &len)) return false;
+        if (at == 4) continue;
+        if (f->kinds[at]) return false;
+        f->kinds[at] = (char)kind;
+        *to[at] = value;
+    }
+    return oos_scan_done(&in) && f->kinds[0] == OOS_SCAN_STRING && f->kinds[1] == OOS_SCAN_STRING;
+}
+
+/* A cursor as JSON; *ret_cursor NULL: there is none. */
+static bool quick_cursor(const fields *f, char **ret_cursor)
+{
+    oos_view const raw = f->cursor;
+    bool const string = f->kinds[2] == OOS_SCAN_STRING;
+    size_t len = 0;
+    *ret_cursor = NULL;
+    if (!f->kinds[2]) return true;
+    if (raw.len > CURSOR_MAX_BYTES / 2) return false;
+    if (string && (memchr(raw.ptr, '\\', raw.len) || !oos_json_plain_text(raw, NULL, &len))) return false;
+    while (!string && len < raw.len && raw.ptr[len] >= '0' && raw.ptr[len] <= '9') len++;
+    if (!string && (len < raw.len || len > 18 || (len > 1 && *raw.ptr == '0'))) return false;
+    char *cursor = malloc(raw.len + 3);
+    if (cursor) {
+        cursor[0] = '"';
+        memcpy(cursor + string, raw.ptr, raw.len);
+        if (string) cursor[raw.len + 1] = '"';
+        cursor[raw.len + 2 * (size_t)string] = '\0';
+    }
+    *ret_cursor = cursor;
+    return cursor != NULL;
+}
+
+/* False: the record is to be read in full. */
+static bool take_quickly(oos_streams *all, oos_view text, oomsight_status *ret_status, oomsight_error *reterr)
+{
+    fields f;
+    char name[NAME_MAX_BYTES + 1], time[OOS_TIME_TEXT_BYTES], *cursor;
+    size_t name_len, time_len = 0;
+    stream *s;
+    if (!read_fields(text, &f) || f.stream.len > NAME_MAX_BYTES) return false;
+    if (!oos_json_plain_text(f.stream, name, &name_len)) return false;
+    HASH_FIND(hh, all->list, name, name_len, s);
+    if (!s) return false;
+    bool const number = f.kinds[3] == OOS_SCAN_NUMBER;
+    if (f.kinds[3] && ((!number && f.kinds[3] != OOS_SCAN_STRING) || f.time.len >= sizeof time ||
+                       !oos_json_plain_text(f.time, time, &time_len)))
+        return false;
+    time[time_len] = '\0';
+    if (number && time[strspn(time, "0123456789.")]) return false;
+    oos_text *line = &all->line;
+    line->len = 0;
+    while (line->capacity < f.line.len && !line->failed) oos_text_add(line, f.line);
+    if (line->failed || !oos_json_plain_text(f.line, line->ptr, &line->len) || !quick_cursor(&f, &cursor))
+        return false;
+    char printed[OOS_TIME_TEXT_BYTES], *end;
+    if (number ? print_number(oos_real_read(time, &end), false, printed)
+               : time_len && print_time(time, printed))
+        memcpy(s->time, printed, sizeof printed);
+    *ret_status = take_line(s, &(oos_view){line->ptr, line->len}, cursor, reterr);
+    return true;
+}
+
 static oomsight_status take_text(oos_streams *all, oos_view text, oomsight_error *reterr)
 {
     if (!text.len || (text.len == 1 && *text.ptr == '\r')) return OOMSIGHT_OK;
+    oomsight_status status;
+    if (take_quickly(all, text, &status, reterr)) return status;
     json_t *record = oos_json_parse_plain(text);
     if (!record) record = oos_json_parse(text, 0);
     if (!json_is_object(record)) {
@@ -437,7 +551,7 @@ static oomsight_status take_text(oos_streams *all, oos_view text, oomsight_error
         json_decref(record);
         return OOMSIGHT_OK;
     }
-    oomsight_status const status = take_record(all, record, reterr);
+    status = take_record(all, record, reterr);
     json_decref(record);
     return status;
 }
@@ -463,6 +577,7 @@ static bool hold(oos_streams *all, oos_view text)
 
 oomsight_status oos_streams_push(oos_streams *all, oos_view text, oomsight_error *reterr)
 {
+    all->now = oos_clock_ms();
     while (text.len) {
         const char *end = memchr(text.ptr, '\n', text.len);
         oos_view const line = oos_view_slice(text, 0, end ? (size_t)(end - text.ptr) : SIZE_MAX);
@@ -479,6 +594,7 @@ oomsight_status oos_streams_push(oos_streams *all, oos_view text, oomsight_error
         all->too_long = false;
         text = oos_view_slice(text, line.len + 1, SIZE_MAX);
     }
+    for (stream *s = all->list; s; s = s->hh.next) OOS_TRY(feed_waiting(s, reterr));
     return OOMSIGHT_OK;
 }
 

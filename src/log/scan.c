@@ -12,8 +12,10 @@
 enum {
     SNIFF_BYTES = 64 << 10,
     SNIFF_GROWING_BYTES = 4 << 10, /* who waits longer is late */
-    LITERAL_MAX_BYTES = 1 << 10    /* no literal is longer */
+    LITERAL_MAX_BYTES = 1 << 10,   /* no literal is longer */
+    TIME_LATER_BYTES = 16 << 10    /* shorter lines are in the window when their time is wanted */
 };
+#define TIME_LATER (OOS_TIME_NONE + 1) /* it is read when it is wanted: few lines are handed on */
 
 _Static_assert((int)SNIFF_BYTES <= (int)OOS_BENCH_READ_BYTES, "what waits fits the raw buffer");
 _Static_assert((int)LITERAL_MAX_BYTES <= (int)OOS_BENCH_KEEP_BYTES, "a literal across two reads is kept");
@@ -90,6 +92,16 @@ static const oos_line_place *place_of(const oos_linescan *w, uint64_t number)
     return number > w->place_lines && at < w->places.count ? &w->places.list[at] : NULL;
 }
 
+/* Of the line that begins at `start`, or behind a carriage return before it. */
+static int64_t time_of(const oos_linescan *w, const oos_line_place *place, size_t start, size_t end)
+{
+    if (!place) return OOS_TIME_NONE;
+    if (place->time != TIME_LATER) return place->time;
+    const char *before = start ? memrchr(w->bytes, '\n', start) : NULL;
+    size_t const from = before ? (size_t)(before - w->bytes) + 1 : 0;
+    return oos_logtime_read((oos_view){w->bytes + from, end - from}, oos_logtime_now());
+}
+
 static void hand_on(oos_linescan *w, bool last)
 {
     while (w->hit_at < w->hit_count) {
@@ -120,7 +132,7 @@ static void hand_on(oos_linescan *w, bool last)
                                    .literal_count = count,
                                    .first_byte = place ? place->byte : 0,
                                    .end_byte = next ? next->byte : w->origin.byte + w->read_bytes,
-                                   .time = place ? place->time : OOS_TIME_NONE};
+                                   .time = time_of(w, place, start, end)};
         if (!w->result.binary) w->on_line(w->context, &line);
     }
 }
@@ -148,9 +160,13 @@ static void forget(oos_linescan *w, size_t keep)
     }
 }
 
-/* Forget what no later line can need. */
+/* Forget what no later line can need, when there would be no room for the next bytes. */
 static void move_on(oos_linescan *w)
 {
+    if (w->len + OOS_BENCH_READ_BYTES <= OOS_BENCH_WINDOW_BYTES && w->hit_at == w->hit_count) {
+        w->hit_at = w->hit_count = 0;
+        return;
+    }
     size_t keep = w->len > OOS_BENCH_KEEP_BYTES ? w->len - OOS_BENCH_KEEP_BYTES : 0;
     if (w->hit_at < w->hit_count) {
         size_t const at = (size_t)(w->hits[w->hit_at].end - 1 - w->base);
@@ -303,6 +319,7 @@ static bool take_bench(oos_linescan *w)
 static bool note_places(oos_linescan *w, const char *bytes, size_t count)
 {
     int64_t const now = oos_logtime_now();
+    bool const as_they_are = w->decided && !w->cleans;
     size_t at = 0;
     while (at < count) {
         const char *end = memchr(bytes + at, '\n', count - at);
@@ -310,7 +327,9 @@ static bool note_places(oos_linescan *w, const char *bytes, size_t count)
         if (!places_grow(&w->places, w->places.count + 2)) return false;
         oos_line_place *line = &w->places.list[w->places.count - 1];
         if (line->byte == w->origin.byte + w->read_bytes + at && line->time == OOS_TIME_NONE)
-            line->time = oos_logtime_read((oos_view){bytes + at, len}, now);
+            line->time = as_they_are && end && len < TIME_LATER_BYTES
+                             ? TIME_LATER
+                             : oos_logtime_read((oos_view){bytes + at, len}, now);
         at += len + (end != NULL);
         if (!end) break;
         w->places.list[w->places.count++] =

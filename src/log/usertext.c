@@ -27,11 +27,17 @@ static bool logs_request(oos_view line)
 
 static bool is_key(oos_view word)
 {
-    static const char *const keys[] = {"prompt", "prompts", "content",           "text",        "input",
-                                       "inputs", "query",   "question",          "messages",    "instruction",
-                                       "output", "outputs", "reasoning_content", "instructions"};
+#define KEY(text)                                                                                            \
+    {                                                                                                        \
+        text, sizeof text - 1                                                                                \
+    }
+    static const oos_view keys[] = {
+        KEY("prompt"), KEY("prompts"), KEY("content"),           KEY("text"),        KEY("input"),
+        KEY("inputs"), KEY("query"),   KEY("question"),          KEY("messages"),    KEY("instruction"),
+        KEY("output"), KEY("outputs"), KEY("reasoning_content"), KEY("instructions")};
+#undef KEY
     for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
-        if (strlen(keys[i]) == word.len && oos_same_start(word.ptr, keys[i], word.len)) return true;
+        if (keys[i].len == word.len && oos_same_start(word.ptr, keys[i].ptr, word.len)) return true;
     return false;
 }
 
@@ -89,7 +95,9 @@ static size_t find_close(oos_view line, size_t from, quote open)
 {
     size_t loose = line.len;
     for (size_t i = from; i < line.len; i++) {
-        if (!is_close(line, i, open)) continue;
+        const char *mark = memchr(line.ptr + i, open.mark, line.len - i);
+        i = mark ? (size_t)(mark - line.ptr) : line.len;
+        if (!mark || !is_close(line, i, open)) continue;
         size_t const next = skip(line, i + 1, "\\\"");
         if (i + 1 == line.len || is_one_of(at(line, next), ",)}];\r\n")) return i;
         if (loose == line.len && !is_word(at(line, i + 1))) loose = i;

@@ -587,7 +587,9 @@ typedef struct oos_run_told {
     oos_serving serving;
     /* for Prometheus */
     uint64_t host_bytes; /* resident, over all processes */
-    int pid;             /* the run's label */
+    const char *name;    /* the run's label */
+    unsigned namesakes;  /* runs before it that are called the same */
+    int pid;
 } oos_run_told;
 
 void oos_report_run_text(oos_text *text, const oos_run_told *run, const oomsight_render_params *params);

@@ -4,8 +4,10 @@
 #include "oomsight_private.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 
 typedef enum family {
+    INFO,
     HELD,
     OUTSIDE,
     TOTAL,
@@ -23,6 +25,7 @@ typedef enum family {
 static const struct {
     const char *name, *type, *help;
 } families[FAMILY_COUNT] = {
+    [INFO] = {"info", "gauge", "1, with the number of the process that the run was started by."},
     [HELD] = {"held_bytes", "gauge", "Device memory taken by calls, by whose it is."},
     [OUTSIDE] = {"outside_bytes", "gauge", "Device memory taken by no call: contexts, kernels, graphs."},
     [TOTAL] = {"total_bytes", "gauge", "Memory of the device."},
@@ -41,7 +44,9 @@ static const struct {
 static void put_sample(oos_text *text, family f, const oos_run_told *run, const oos_run_device *device,
                        const char *key, const char *word, uint64_t value)
 {
-    oos_text_printf(text, "oomsight_run_%s{pid=\"%d\"", families[f].name, run->pid);
+    oos_text_printf(text, "oomsight_run_%s{name=\"%s", families[f].name, run->name);
+    if (run->namesakes) oos_text_printf(text, " #%u", run->namesakes + 1);
+    oos_text_put(text, "\"");
     if (device)
         oos_text_printf(text, ",bus_id=\"%.*s\"", (int)strspn(device->bus_id, "0123456789abcdefABCDEF:."),
                         device->bus_id);
@@ -66,6 +71,7 @@ static void put_device(oos_text *text, family f, const oos_run_told *run, const 
         break;
     case PEAK: put_sample(text, f, run, device, NULL, NULL, device->peak_bytes); break;
     case REFUSED: put_sample(text, f, run, device, NULL, NULL, device->refused_count); break;
+    case INFO:
     case PINNED:
     case RESIDENT:
     case GROWTH:
@@ -86,6 +92,9 @@ static void put_run(oos_text *text, family f, const oos_run_told *run)
 {
     const oos_run_state *state = &run->state;
     for (unsigned i = 0; i < state->device_count; i++) put_device(text, f, run, &state->devices[i]);
+    char number[16];
+    snprintf(number, sizeof number, "%d", run->pid);
+    if (f == INFO) put_sample(text, f, run, NULL, "pid", number, 1);
     if (f == PINNED) put_sample(text, f, run, NULL, NULL, NULL, pinned_bytes(state));
     if (f == RESIDENT) put_sample(text, f, run, NULL, NULL, NULL, run->host_bytes);
     if (f == NOT_SEEN) put_sample(text, f, run, NULL, NULL, NULL, state->unseen_count);

@@ -349,25 +349,40 @@ def case_tiny_disk(folder):
         subprocess.run(["umount", "-l", mount], check=False)
 
 
+def wait_figures(path, good, seconds):
+    """{name: figure} of a metrics file, as soon as they are good."""
+    end, found = time.monotonic() + seconds, {}
+    while time.monotonic() < end and not (found and good(found)):
+        if os.path.exists(path):
+            with open(path, encoding="utf-8") as metrics:
+                found = {line.split()[0]: float(line.split()[1]) for line in metrics if line[0] != "#"}
+        time.sleep(0.1)
+    return found
+
+
 def case_output_full(folder):
-    """Incidents cannot be written: said once, nothing is lost, and they come when there is room."""
-    log, state = os.path.join(folder, "a.log"), os.path.join(folder, "state")
+    """Incidents cannot be written: said once, the lag grows, nothing is lost, and they come when there is room."""
+    log, state, more = os.path.join(folder, "a.log"), os.path.join(folder, "state"), [HARMLESS] * 1000 + START + failure(200)
     write(log, plain(START + failure(100)))
     with open("/dev/full", "wb") as full:
         f = Follower(BINARY, "--state", state, "--metrics-file", os.path.join(folder, "m.prom"), log, stdout=full)
         C.claim(f.wait_error("incidents cannot be written"), "a full disk is said", f.errors())
         time.sleep(2)
         C.claim(f.errors().count("cannot be written") == 1, "said once", f.errors())
-        time.sleep(4)
+        begun = time.monotonic()
+        write(log, plain(more))
+        figures = wait_figures(os.path.join(folder, "m.prom"), lambda m: m.get("oomsight_lag_bytes", 0) and m["oomsight_write_errors_total"] >= 2, 15)
+        waited = time.monotonic() - begun
         f.stop()
         C.claim(f.process.returncode == 3, "exit 3", f.process.returncode)
-    with open(os.path.join(folder, "m.prom"), encoding="utf-8") as metrics:
-        errors = [line for line in metrics if line.startswith("oomsight_write_errors_total")]
-    C.claim(errors and float(errors[0].split()[1]) >= 2, "counted", errors)
-    f = Follower(BINARY, "--state", state, log)
-    got = f.wait_for(1)
+    C.claim(figures.get("oomsight_write_errors_total", 0) >= 2, "counted", figures)
+    C.claim(figures.get("oomsight_lag_bytes") == len(plain(more)), "what is not read meanwhile is the lag", figures)
+    C.claim(0 < figures.get("oomsight_lag_seconds", 0) < waited + 20, "and its age", figures, waited)
+    f = Follower(BINARY, "--state", state, "--metrics-file", os.path.join(folder, "m.prom"), log)
+    got = f.wait_for(2)
     f.stop()
-    C.claim(tried(got) == [100], "told by the next one", got)
+    C.claim(tried(got) == [100, 200], "told by the next one", tried(got), got)
+    C.claim(wait_figures(os.path.join(folder, "m.prom"), bool, 1).get("oomsight_lag_bytes") == 0, "and the lag is gone")
 
 
 def case_output_file(folder):

@@ -53,6 +53,30 @@ def an_incident_is_told_with_where_it_begins_and_its_labels():
     assert acknowledged == {"a": len(START) - 1}, "the failure may go on: %s" % acknowledged
 
 
+def a_wrapped_failure_is_told_as_follow_tells_it():
+    """Lines that a terminal has cut, one a record: they are put together, where their reports have them as one."""
+    path = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "evidence", "reports", "load-dense-workers-2.log")
+    with open(path, encoding="utf-8") as log:
+        lines = log.read().split("\n")
+    incidents, _ = told(run(text_of(record("a", line, n) for n, line in enumerate(lines))).stdout)
+    follow = subprocess.run([BINARY, "explain", "--follow", "--each", "--json", "--idle", "0", path], capture_output=True, text=True, check=False)
+    others = [json.loads(line) for line in follow.stdout.splitlines()]
+    assert others and [one["evidence"] for one in incidents] == [one["evidence"] for one in others], (incidents, others)
+
+
+def records_with_escapes_are_read_as_json_does():
+    """What is read without a tree, and what is left to the other reader: the same lines, cursors and refusals."""
+    odd = ['{"stream": "a", "line": "x \\u001b[31m%s \\u00e9\\/\\ud83d\\ude00", "cursor": "c\\u0031"}' % START[0], '{"cursor": 7, "line": "%s", "stream": "a"}' % START[1],
+           '{"stream": "a", "line": "%s", "cursor": null, "labels": {"x": [1, {"y": "z"}]}}' % START[2], '{"stream": "a", "line": "\\ud800", "cursor": 8}',
+           '{"stream": "a", "line": "a\tb", "cursor": 9}', '{"stream": "a", "line": "x", "line": "%s", "cursor": 10}' % failure(600)[0].replace('"', '\\"'),
+           '{"str\\u0065am": "a", "line": "%s", "cursor": {"b": 1, "a": 2}}' % (OOM % 600), '{"stream": "a", "line": "x", "cursor": 01}', '{"stream": "a", "line": "x", "cursor": 11} x',
+           '{"stream": "a", "line": 5, "cursor": 12}', '{"stream": "a", "line": "%s", "cursor": 13, "time": 1767323045.5}' % HARMLESS.replace('"', '\\"')]
+    done = run("".join(line + "\n" for line in odd).encode())
+    incidents, acknowledged = told(done.stdout)
+    assert tried(incidents) == [600] and incidents[0]["source"]["cursor"] == 10, done
+    assert acknowledged == {"a": 7}, acknowledged
+
+
 def interleaved_streams_are_as_if_alone():
     rng, records, alone = random.Random(1), [], []
     for at in range(40):
@@ -202,7 +226,7 @@ def a_stream_that_ends_is_told_at_once():
     assert any("phase" in one for one in lines), lines
 
 
-TESTS = [an_incident_is_told_with_where_it_begins_and_its_labels, interleaved_streams_are_as_if_alone, a_time_beside_the_line_is_its_time,
+TESTS = [a_wrapped_failure_is_told_as_follow_tells_it, records_with_escapes_are_read_as_json_does, an_incident_is_told_with_where_it_begins_and_its_labels, interleaved_streams_are_as_if_alone, a_time_beside_the_line_is_its_time,
          several_lines_may_come_as_one, nothing_open_is_acknowledged, whoever_dies_nothing_is_lost_and_nothing_has_two_ids,
          what_is_no_record_is_passed_over, secrets_of_labels_are_not_passed_on, memory_is_bounded_by_the_streams_that_are_kept,
          a_crash_loop_is_told_once_and_counted, a_stream_that_ends_is_told_at_once]

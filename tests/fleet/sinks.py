@@ -50,6 +50,22 @@ def check_by_hand(postgres):
     print("ok five incidents give the answers counted by hand")
 
 
+def a_file_without_a_pod_is_an_engine_of_its_own(postgres, stage):
+    """Three files of a node, and two restarts of a pod: four engines, to every query that counts them and in both stores."""
+    first = incidents.few()[0]
+    places = [("", "", path) for path in ("/var/log/a.log", "/var/log/b.log", "/var/log/c.log", "/var/log/a.log")] + [("p", "c", "/pods/0.log"), ("p", "c", "/pods/1.log")]
+    data = incidents.lines(dict(first, id="%016x" % (900 + n), source=dict(first["source"], pod=pod, container=container, path=path)) for n, (pod, container, path) in enumerate(places))
+    postgres.load(data)
+    asking = [name for name in QUESTIONS if " engines" in postgres.rows(f"SELECT pg_get_function_result('oomsight.{name}'::regproc) AS is")[0]["is"]]
+    assert len(asking) == 2, asking
+    for name in asking:
+        rows = postgres.rows(f"SELECT * FROM oomsight.{name}('2026-10-01Z', '2026-12-01Z')")
+        assert rows and all(row["engines"] == 4 for row in rows), (name, rows)
+    compared = check_equal(postgres, [stage.write("plain.ndjson", data, "wb")], "2026-10-01 00:00:00", "2026-12-01 00:00:00")
+    subprocess.run(postgres.psql("-c", "TRUNCATE oomsight.incident"), check=True)
+    print("ok a file without a pod is an engine of its own" + ("" if compared else "; no chdb: in PostgreSQL"))
+
+
 def comparable(rows):
     """Times without the writing of their zone, floats to nine digits, whole numbers as numbers."""
     def one(value):
@@ -100,6 +116,7 @@ def main():
         postgres.files(stage.write("roles.sql", "CREATE ROLE pipeline LOGIN; GRANT oomsight_writer TO pipeline;"
                                                 "CREATE ROLE people LOGIN; GRANT oomsight_reader TO people;"))
         check_by_hand(postgres)
+        a_file_without_a_pod_is_an_engine_of_its_own(postgres, stage)
         data = incidents.lines(incidents.fleet(base, count))
         repeats = b"".join(data.splitlines(True)[::3])
         for chunk in (data, repeats, data[: len(data) // 2].rsplit(b"\n", 1)[0] + b"\n"):

@@ -208,11 +208,37 @@ def phases_and_owners_are_shown_while_it_runs(scratch):
           (text, done.stderr))
     with open(scratch + "/top.prom") as f: lines = f.read().splitlines()
     families = [line.split()[2] for line in lines if line.startswith("# TYPE ")]
-    samples = [re.fullmatch(r'(\w+)\{pid="(\d+)"((?:,\w+="[^"\\\\]*")*)\} (\d+)', line) for line in lines if not line.startswith("#")]
+    samples = [re.fullmatch(r'(\w+)\{name="([^"\\]*)"((?:,\w+="[^"\\]*")*)\} (\d+)', line) for line in lines if not line.startswith("#")]
     order = [families.index(sample.group(1)) for sample in samples if sample]
     check("the same for Prometheus: every sample of a family that was declared, family by family", all(samples) and order == sorted(order) and len(set(families)) == len(families), lines)
     held = [sample.group(4) for sample in samples if sample.group(1) == "oomsight_run_held_bytes" and 'owner="KV cache"' in sample.group(3)]
     check("with the bytes of an owner", str(1024 * MIB) in held, lines)
+    numbered = {sample.group(1) for sample in samples if ",pid=" in sample.group(3)}
+    check("one family alone has the number of a process", numbered <= {"oomsight_run_info"}, numbered)
+
+
+def series_are_the_same_after_a_restart(scratch):
+    """Two that run the same are told apart, and are called what they were called before when both begin again."""
+    def once():
+        ready, done = [scratch + "/ready%d" % n for n in (1, 2)], scratch + "/done"
+        for path in (*ready, done):
+            if os.path.exists(path): os.remove(path)
+        program = CALLS + "take(512)\nimport time, os\nopen(os.environ['READY'], 'w').close()\nwhile not os.path.exists(%r): time.sleep(.05)\n" % done
+        with open(scratch + "/engine.py", "w", encoding="utf-8") as f: f.write(program)
+        started = [subprocess.Popen([BINARY, "dryrun", "--output", "/dev/null", "--gpu", "L4", "--cuda", "12", "--", BINARY, "run", "--quiet", "--", sys.executable, scratch + "/engine.py"],
+                                    env=dict(os.environ, READY=path), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) for path in ready]
+        until = time.monotonic() + 60
+        while time.monotonic() < until and not all(os.path.exists(path) for path in ready): time.sleep(0.05)
+        subprocess.run([BINARY, "top", "--once", "--json", "--metrics-file", scratch + "/two.prom"], stdout=subprocess.DEVNULL, check=False)
+        open(done, "w", encoding="utf-8").close()
+        for process in started: process.wait(60)
+        with open(scratch + "/two.prom", encoding="utf-8") as f:
+            return [line.rsplit(" ", 1)[0] for line in f if "engine.py" in line]
+    first, second = once(), once()
+    named = {line for line in first if not line.startswith("oomsight_run_info")}
+    check("two runs of one command have no series in common", len(first) == len(set(first)) and any(' #2"' in line for line in named) and any('engine.py"' in line for line in named), first)
+    check("after a restart the series go on", named and named == {line for line in second if not line.startswith("oomsight_run_info")}, (first, second))
+    check("the number of the process is in one that says which", sum("pid=" in line for line in first) == 2, first)
 
 
 SERVER = """
@@ -437,7 +463,7 @@ def a_device_of_one_memory_is_one_machine(scratch):
 
 
 CASES = [a_machine_of_one_memory_is_not_wedged, a_device_of_one_memory_is_one_machine, engines_divide_a_card, the_output_is_passed_on_byte_for_byte, a_terminal_stays_a_terminal, a_failure_leaves_a_bundle, a_refusal_that_is_survived_leaves_one_too,
-         who_asks_gets_a_bundle_and_old_ones_go, an_engine_that_runs_is_no_incident, top_shows_what_the_engine_says_of_itself, top_in_a_terminal, top_fits_its_screen, a_turn_ends, phases_and_owners_are_shown_while_it_runs]
+         who_asks_gets_a_bundle_and_old_ones_go, an_engine_that_runs_is_no_incident, top_shows_what_the_engine_says_of_itself, top_in_a_terminal, top_fits_its_screen, a_turn_ends, phases_and_owners_are_shown_while_it_runs, series_are_the_same_after_a_restart]
 
 
 def main():
