@@ -71,6 +71,10 @@ static const char *const modelled[] = {"--tp-size",
                                        "--quantization",
                                        "--load-format",
                                        "--attention-backend",
+                                       "--dsa-prefill-backend",
+                                       "--dsa-decode-backend",
+                                       "--nsa-prefill-backend",
+                                       "--nsa-decode-backend",
                                        NULL};
 
 /* The model that drafts is opened beside the one that is served. */
@@ -302,6 +306,10 @@ void oos_sglang_request_read(oos_arena *arena, const oos_serve *serve, sglang_re
         .quantization = value_of(serve, "--quantization"),
         .load_format = value_of(serve, "--load-format"),
         .attention = value_of(serve, "--attention-backend"),
+        .sparse_prefill = value_of(serve, is_given(serve, "--dsa-prefill-backend") ? "--dsa-prefill-backend"
+                                                                                   : "--nsa-prefill-backend"),
+        .sparse_decode = value_of(serve, is_given(serve, "--dsa-decode-backend") ? "--dsa-decode-backend"
+                                                                                 : "--nsa-decode-backend"),
     };
     if (is_given(serve, "--enable-ep-moe")) r.ep = r.tp;
     const char *overrides = value_of(serve, "--json-model-override-args");

@@ -51,13 +51,37 @@ static oos_dtype dtype_of(const sglang_request *request, const oos_model *model,
     return dtype == OOS_DTYPE_BF16 && capability && capability < 80 ? OOS_DTYPE_F16 : dtype;
 }
 
-static bool kv_is_fp8(const sglang_request *request, const oos_model *model, bool *ret_unread)
+static bool kv_is_fp8(const sglang_request *request, const oos_model *model, unsigned capability,
+                      bool *ret_unread)
 {
     const char *word = request->kv_dtype ? request->kv_dtype : "auto";
     *ret_unread = false;
     if (strncmp(word, "fp8_", 4) == 0) return true;
-    if (strcmp(word, "auto") == 0) return model->kv_cache_dtype == OOS_DTYPE_F8;
+    bool const sparse = model->mla && model->sparse && capability >= 100; /* _dsa_kv_cache_dtype_default */
+    if (strcmp(word, "auto") == 0) return sparse || model->kv_cache_dtype == OOS_DTYPE_F8;
     *ret_unread = strcmp(word, "bf16") != 0 && strcmp(word, "bfloat16") != 0;
+    return false;
+}
+
+/* --quantization names the checkpoint's own form by another word (_verify_quantization, compatible_quantization_methods, and what
+ * override_quantization_method() makes of it). */
+static bool is_own_form(const char *asked, const char *own)
+{
+    static const struct {
+        const char *asked, *own;
+    } pairs[] = {{"awq_marlin", "awq"},
+                 {"gptq_marlin", "gptq"},
+                 {"modelopt", "modelopt"},
+                 {"modelopt_fp4", "modelopt"},
+                 {"modelopt_fp8", "modelopt"},
+                 {"modelopt_mixed", "modelopt"},
+                 {"w8a8_int8", "compressed"},
+                 {"w8a8_fp8", "compressed"},
+                 {"compressed-tensors", "compressed"},
+                 {"compressed_tensors", "compressed"}};
+    for (size_t i = 0; asked && own && i < sizeof pairs / sizeof *pairs; i++)
+        if (strcmp(asked, pairs[i].asked) == 0 && strncmp(own, pairs[i].own, strlen(pairs[i].own)) == 0)
+            return true;
     return false;
 }
 
@@ -70,7 +94,8 @@ static void setup_fill(const oos_start *start, const sglang_request *request, co
     setup->env = start->env;
     setup->rules = rules;
     setup->device = start->device;
-    setup->quantization = request->quantization;
+    setup->quantization =
+        is_own_form(request->quantization, start->model->quant_method) ? NULL : request->quantization;
     setup->load_format = request->load_format;
     setup->tp = oos_min(request->tp, 4096);
     setup->attention_tp = request->replicated ? oos_max(1, setup->tp / request->dp) : setup->tp;
@@ -78,7 +103,8 @@ static void setup_fill(const oos_start *start, const sglang_request *request, co
     setup->ep = request->ep > 1 ? setup->tp : 1;
     setup->dtype = dtype_of(request, start->model, start->device.capability);
     setup->head_replicated = request->head_replicated;
-    setup->kv_fp8 = kv_is_fp8(request, start->model, &unread);
+    setup->kv_fp8 = kv_is_fp8(request, start->model, start->device.capability, &unread);
+    setup->page = oos_sglang_page_of(request, start->model);
     setup->kv_dtype_word = request->kv_dtype ? request->kv_dtype : "auto";
     setup->context_length = oos_max(1, oos_u64_or(request->context, oos_max(1, start->model->max_position)));
     setup->chunk_tokens = sglang->chunk ? sglang->chunk : request->prefill_most;
@@ -286,8 +312,8 @@ static void pool_fill(work *w, double left)
 {
     oos_plan *plan = w->plan;
     const sglang_request *r = w->sglang->request;
-    oos_assert(r->page > 0 && sglang_of(plan)->context_length > 0);
-    uint64_t const page = r->page;
+    oos_assert(sglang_of(plan)->page > 0 && sglang_of(plan)->context_length > 0);
+    uint64_t const page = sglang_of(plan)->page;
     left = oos_sglang_states_take(r, w->sglang->rules, &w->drafts, &w->states, left);
     plan->kv.available_bytes = left > 0 ? oos_u64_from(left) : 0;
     uint64_t tokens = w->pool.cell > 0 ? oos_u64_from((double)plan->kv.available_bytes / w->pool.cell) : 0;
@@ -307,7 +333,7 @@ static void pool_fill(work *w, double left)
 /* Both pools with the page that padding takes, as they are allocated. */
 static uint64_t pool_bytes(const work *w)
 {
-    uint64_t const tokens = w->plan->kv.tokens, page = w->sglang->request->page;
+    uint64_t const tokens = w->plan->kv.tokens, page = sglang_of(w->plan)->page;
     double const share = w->pool.full_bytes ? w->sglang->request->swa_ratio : 1;
     uint64_t const sliding = oos_u64_from((double)tokens * share) / page * page;
     uint64_t const drafted = oos_mul(oos_add(tokens, page), w->drafts.token_bytes);
@@ -593,7 +619,7 @@ static const char *unread_of(const work *w)
 {
     bool kv;
     const oos_model *model = sglang_of(w->plan)->model;
-    (void)kv_is_fp8(w->sglang->request, model, &kv);
+    (void)kv_is_fp8(w->sglang->request, model, sglang_of(w->plan)->device.capability, &kv);
     if (is_elsewhere(w)) return "this release of SGLang has no class for this architecture";
     if (w->sglang->request->unread) return w->sglang->request->unread;
     if (w->pool.unread) return w->pool.unread;
@@ -608,7 +634,7 @@ static const char *unread_of(const work *w)
     if (w->states.unread) return w->states.unread;
     if (w->drafts.unread) return w->drafts.unread;
     if (kv) return "this --kv-cache-dtype is not modelled for SGLang";
-    const char *asked = w->sglang->request->quantization;
+    const char *asked = sglang_of(w->plan)->quantization;
     if (asked && model->quant_method && strcmp(asked, model->quant_method) != 0)
         return "--quantization is another than the checkpoint's own, and which pairs SGLang takes is not "
                "modelled";
@@ -758,6 +784,20 @@ static oos_amount communicators_of(const sglang_start *setup)
     return oos_amount_guess(seen.value, seen.low, seen.high, "NCCL communicators and all-reduce buffers");
 }
 
+/* What layers that draft add to the bytes of a token: as many as the served layers have on average; each has keys of an indexer. */
+static double drafted_cell(const work *w)
+{
+    if (!w->drafts.counted || !w->pool.layers) return 0;
+    double const keys = sglang_of(w->plan)->rules->sparse_index ? (double)w->pool.index_bytes : 0;
+    uint64_t indexers = 0;
+    const oos_model *model = sglang_of(w->plan)->model;
+    bool const all = sglang_of(w->plan)->rules->sparse_index < SPARSE_WITH_INDEXER;
+    for (uint64_t i = 0; keys > 0 && i < model->layer_count; i++)
+        indexers += all || model->attentions[model->layers[i].attention].indexer_dim > 0;
+    double const rows = w->pool.cell - keys * (double)indexers, layers = (double)w->drafts.layers;
+    return floor(rows * layers / (double)w->pool.layers) + keys * layers;
+}
+
 static oomsight_status sizes_fill(work *w, sglang_start *setup, oomsight_error *reterr)
 {
     oos_plan *plan = w->plan;
@@ -788,8 +828,7 @@ static oomsight_status sizes_fill(work *w, sglang_start *setup, oomsight_error *
     plan->sizes.communicators = w->outside.nccl;
     graphs_of(w->sglang, setup->model->mla, &w->graphs);
     w->pool = oos_sglang_pool_of(w->sglang->request, setup);
-    if (w->drafts.counted && w->pool.layers)
-        w->pool.cell += floor(w->pool.cell * (double)w->drafts.layers / (double)w->pool.layers);
+    w->pool.cell += drafted_cell(w);
     w->states = oos_sglang_states_of(w->sglang->request, setup);
     w->free = free_before(plan);
     return OOMSIGHT_OK;
