@@ -308,6 +308,22 @@ static uint64_t requests_of(const sglang_setup *s, const sglang_start *setup, co
     return states->layers ? oos_min(most, states->slots / oos_max(1, states->per_request)) : most;
 }
 
+/* Rows of the table for requests whose cache comes from another server: two for each of few (handle_pd_disaggregation). */
+static uint64_t rows_arriving(const sglang_request *r)
+{
+    enum { FEW = 32 };
+    if (!r->decode_only) return 0;
+    uint64_t const each = r->requests.known ? oos_max(1, r->requests.value / r->dp) : FEW + 1;
+    return oos_u64_or(r->extra_slots, each <= FEW ? 2 * each : 0);
+}
+
+/* Slots of the pool of states that are fewer than one request holds (resolve_max_num_reqs). */
+static bool states_too_few(const work *w)
+{
+    return w->states.layers && w->states.slots && w->sglang->rules->states_refused &&
+           w->states.slots < w->states.per_request;
+}
+
 static void pool_fill(work *w, double left)
 {
     oos_plan *plan = w->plan;
@@ -319,7 +335,8 @@ static void pool_fill(work *w, double left)
     uint64_t tokens = w->pool.cell > 0 ? oos_u64_from((double)plan->kv.available_bytes / w->pool.cell) : 0;
     if (r->tokens_most.known) tokens = oos_min(tokens, r->tokens_most.value);
     tokens = tokens / page * page;
-    plan->kv.refused = left <= 0 || tokens == 0 || (w->states.layers && !w->states.slots);
+    plan->kv.refused =
+        left <= 0 || tokens == 0 || (w->states.layers && !w->states.slots) || states_too_few(w);
     plan->kv.tokens = tokens;
     plan->kv.blocks = tokens / page;
     plan->kv.max_concurrency = (double)tokens / (double)sglang_of(plan)->context_length;
@@ -413,6 +430,12 @@ static oomsight_status kv_sizing(work *w, oomsight_error *reterr)
     moment->message =
         w->states.layers && !w->states.slots
             ? "Not enough GPU memory for hybrid (mamba/linear-attention) state cache."
+        : states_too_few(w)
+            ? oos_arena_format(w->arena,
+                               "Hybrid (mamba/linear-attention) state cache is too small to serve any "
+                               "requests. max_mamba_cache_size=%llu, mamba_ratio=%llu, resulting "
+                               "max_num_reqs=0.",
+                               (unsigned long long)w->states.slots, (unsigned long long)w->states.per_request)
         : plan->sizes.non_kv.bytes >= share.bytes
             ? oos_arena_format(
                   w->arena,
@@ -525,8 +548,11 @@ static oomsight_status prefill(work *w, oomsight_error *reterr)
                                      "embeddings of images that are kept, features on their way"));
     /* the encoder is done when the layers begin */
     bool const encodes = w->activation.encoder.bytes > w->activation.forward.bytes;
+    oos_amount const forward = w->sglang->request->decode_only
+                                   ? oos_amount_exact(0, OOS_SOURCE_DERIVED, "a server of decode")
+                                   : w->activation.forward;
     oos_moment_hold(moment, encodes ? OOS_OWNER_ENCODER : OOS_OWNER_ACTIVATIONS,
-                    encodes ? w->activation.encoder : w->activation.forward);
+                    encodes ? w->activation.encoder : forward);
     oos_moment_hold(moment, OOS_OWNER_SAMPLER, logits(w));
     oos_moment_hold(moment, OOS_OWNER_GROWTH, w->outside.runtime_growth);
     return oos_moment_close(moment, rest(w), reterr);
@@ -567,10 +593,15 @@ static void explain(work *w)
     if (plan->answer.phase == OOS_PHASE_KV_SIZING) {
         plan->answer.cause = OOS_CAUSE_GMU_LOW;
         plan->answer.why =
-            oos_arena_format(w->arena,
-                             "Weights take %.2f GiB, and the static share of what is free before loading is "
-                             "%.2f GiB: nothing is left for the pool.",
-                             (double)plan->sizes.non_kv.bytes / 0x1p30, of);
+            states_too_few(w)
+                ? oos_arena_format(
+                      w->arena, "The pool of recurrent states has %llu slots, and one request holds %llu.",
+                      (unsigned long long)w->states.slots, (unsigned long long)w->states.per_request)
+                : oos_arena_format(
+                      w->arena,
+                      "Weights take %.2f GiB, and the static share of what is free before loading is "
+                      "%.2f GiB: nothing is left for the pool.",
+                      (double)plan->sizes.non_kv.bytes / 0x1p30, of);
     } else if (plan->answer.phase <= OOS_PHASE_QUANT_POSTPROCESS) {
         plan->answer.cause = OOS_CAUSE_WEIGHTS;
         plan->answer.why = explain_load(w, moment, needs, of);
@@ -631,6 +662,8 @@ static const char *unread_of(const work *w)
         return "recurrent states of this release are not modelled for SGLang";
     if (w->drafts.present && !rules->drafts_read)
         return "draft models of this release are not modelled for SGLang";
+    if (w->states.layers && (w->sglang->request->prefill_only || w->sglang->request->decode_only))
+        return "recurrent states between servers of prefill and of decode are not modelled for SGLang";
     if (w->states.unread) return w->states.unread;
     if (w->drafts.unread) return w->drafts.unread;
     if (kv) return "this --kv-cache-dtype is not modelled for SGLang";
@@ -842,7 +875,7 @@ static oomsight_status phases(work *w, sglang_start *setup, oomsight_error *rete
     setup->max_running_requests = requests_of(w->sglang, setup, &w->states, w->plan->kv.tokens);
     /* one row more than requests, for padding (ReqToTokenPool) */
     w->table_bytes =
-        oos_mul(oos_mul(oos_add(setup->max_running_requests, 1),
+        oos_mul(oos_mul(oos_add(setup->max_running_requests, oos_add(1, rows_arriving(w->sglang->request))),
                         oos_add(setup->context_length, oos_add(EXTRA_CONTEXT, w->drafts.tokens))),
                 4);
     if (w->plan->kv.refused && !w->plan->phases[w->plan->phase_count - 1].tight) return OOMSIGHT_OK;

@@ -17,6 +17,8 @@ static uint64_t indexer_of(const oos_model *model)
 
 static bool is_sparse(const oos_model *model)
 {
+    for (uint64_t i = 0; i < model->layer_count; i++)
+        if (model->attentions[model->layers[i].attention].compress_ratio) return false;
     return model->mla && model->sparse && indexer_of(model) > 0;
 }
 
@@ -71,10 +73,11 @@ bool oos_sglang_layer_bytes(const sglang_start *setup, const oos_attention *a, u
 {
     uint64_t const item = setup->kv_fp8 ? 1 : oos_dtype_bytes(setup->dtype);
     uint64_t const kv_heads = oos_max(1, a->kv_heads / setup->attention_tp);
-    *ret_sliding = a->mixer == OOS_MIXER_SLIDING;
+    *ret_sliding = a->mixer == OOS_MIXER_SLIDING || a->mixer == OOS_MIXER_CHUNKED;
     switch (a->mixer) {
     case OOS_MIXER_FULL:
     case OOS_MIXER_SLIDING:
+    case OOS_MIXER_CHUNKED:
         *ret_bytes = oos_mul(oos_mul(kv_heads, oos_add(a->head_dim, a->head_dim_v)), item);
         return !a->indexer_dim; /* a layer that reads the cache of another has its own all the same */
     case OOS_MIXER_MLA:
@@ -91,8 +94,9 @@ bool oos_sglang_layer_bytes(const sglang_start *setup, const oos_attention *a, u
                          : 0;
         return true;
     case OOS_MIXER_NONE: *ret_bytes = 0; return true;
-    case OOS_MIXER_CHUNKED:
-    case OOS_MIXER_ENCODER:
+    case OOS_MIXER_ENCODER: /* has a cache like any other, though nothing is read from it (models/bert.py) */
+        *ret_bytes = oos_mul(oos_mul(kv_heads, oos_add(a->head_dim, a->head_dim_v)), item);
+        return true;
     case OOS_MIXER_CROSS: break;
     }
     return false;

@@ -41,7 +41,8 @@ typedef struct sglang_request {
     bool head_replicated;           /* ... and the head */
     const char *drafter;            /* --speculative-algorithm; NULL: none */
     bool prefill_only, decode_only; /* --disaggregation-mode */
-    uint64_t draft_tokens;          /* --speculative-num-draft-tokens, 1 without */
+    oos_u64 extra_slots;   /* --disaggregation-decode-extra-slots: of requests that are on their way */
+    uint64_t draft_tokens; /* --speculative-num-draft-tokens, 1 without */
     bool draft_tokens_given;
     oos_u64 steps, branches;  /* --speculative-num-steps, --speculative-eagle-topk */
     bool prefill_named;       /* --cuda-graph-backend-prefill, and not "disabled" */
