@@ -181,7 +181,7 @@ static void put_cache(const oos_style *style, const oos_plan *plan)
 
 static void put_figures(const oos_style *style, const oos_plan *plan)
 {
-    bool const cached = !plan->model->encoder_only;
+    bool const cached = !plan->model->encoder_only || plan->kv.tokens > 0;
     if ((plan->kv.tokens == 0 && cached) || plan->answer.verdict == OOMSIGHT_VERDICT_FAILS ||
         plan->answer.verdict == OOMSIGHT_VERDICT_REFUSED)
         return;
@@ -434,7 +434,7 @@ static void put_fixes(const oos_style *style, const oos_plan *plan, size_t most)
             put_command(style, fix);
         }
         snprintf(line, sizeof line, "%s KV tokens. ", tokens);
-        if (plan->model->encoder_only) line[0] = '\0';
+        if (plan->model->encoder_only && !plan->kv.tokens) line[0] = '\0';
         put_cost(style, 8, line, fix);
     }
 }

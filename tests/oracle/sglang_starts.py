@@ -5,7 +5,7 @@
 
 tests/evidence/sglang-starts.tsv has them: what a log printed, in GiB and tokens; `held` was set aside by source before a rule was touched.
 `config` is "-" where the checkpoint's config or a flag, `gpu` where the device is not known: such a row is counted and not planned. Where the memory that was free before
-loading is printed and differs by more than a GiB from the planned, other programs held it, and plan is told so (--gpu-used). With --least, exit 1 when fewer
+loading is printed and differs by more than half a GiB from the planned, other programs held it, and plan is told so (--gpu-used). With --least, exit 1 when fewer
 than N figures of tokens are within 3 %."""
 import argparse
 import csv
@@ -17,7 +17,7 @@ import sys
 HERE = os.path.dirname(os.path.abspath(__file__))
 STARTS = os.path.join(HERE, "..", "evidence", "sglang-starts.tsv")
 GIB = 1 << 30
-OTHERS_GIB = 1
+OTHERS_GIB = 0.5  # the planned is at most 0.3 off where nothing else runs
 
 
 def plan(binary, row, used=None):

@@ -71,6 +71,13 @@ static const char *const modelled[] = {"--tp-size",
                                        "--quantization",
                                        "--load-format",
                                        "--attention-backend",
+                                       "--disaggregation-mode",
+                                       "--disaggregation-decode-extra-slots",
+                                       "--disaggregation-decode-enable-radix-cache",
+                                       "--dsa-prefill-backend",
+                                       "--dsa-decode-backend",
+                                       "--nsa-prefill-backend",
+                                       "--nsa-decode-backend",
                                        NULL};
 
 /* The model that drafts is opened beside the one that is served. */
@@ -111,7 +118,6 @@ static const struct {
     {"--moe-dense-tp-size", "", "dense layers that are split otherwise"},
     {"--enable-lora", NULL, "adapters"},
     {"--lora-paths", "", "adapters"},
-    {"--disaggregation-mode", "null", "prefill and decode in servers of their own"},
     {"--cpu-offload-gb", "0", "weights kept on the host"},
     {"--offload-group-size", "-1", "weights kept on the host"},
     {"--dcp-size", "1", "tokens of the cache shared between ranks"},
@@ -302,6 +308,10 @@ void oos_sglang_request_read(oos_arena *arena, const oos_serve *serve, sglang_re
         .quantization = value_of(serve, "--quantization"),
         .load_format = value_of(serve, "--load-format"),
         .attention = value_of(serve, "--attention-backend"),
+        .sparse_prefill = value_of(serve, is_given(serve, "--dsa-prefill-backend") ? "--dsa-prefill-backend"
+                                                                                   : "--nsa-prefill-backend"),
+        .sparse_decode = value_of(serve, is_given(serve, "--dsa-decode-backend") ? "--dsa-decode-backend"
+                                                                                 : "--nsa-decode-backend"),
     };
     if (is_given(serve, "--enable-ep-moe")) r.ep = r.tp;
     const char *overrides = value_of(serve, "--json-model-override-args");
@@ -321,8 +331,10 @@ void oos_sglang_request_read(oos_arena *arena, const oos_serve *serve, sglang_re
     if (replicas > 1) r.dp = replicas;
     r.replicated = r.dp > 1 && (replicas > 1 || is_given(serve, "--enable-dp-attention"));
     r.head_replicated = r.replicated && is_given(serve, "--enable-dp-lm-head");
-    r.sliding_by_requests = r.requests.known && r.radix_off;
     graphs_read(serve, &r);
+    if (r.decode_only && !is_given(serve, "--disaggregation-decode-enable-radix-cache")) r.radix_off = true;
+    r.extra_slots = number_of(serve, "--disaggregation-decode-extra-slots");
+    r.sliding_by_requests = r.requests.known && r.radix_off;
     r.unread = unread_of(arena, serve, &r);
     *ret_request = r;
 }

@@ -51,13 +51,37 @@ static oos_dtype dtype_of(const sglang_request *request, const oos_model *model,
     return dtype == OOS_DTYPE_BF16 && capability && capability < 80 ? OOS_DTYPE_F16 : dtype;
 }
 
-static bool kv_is_fp8(const sglang_request *request, const oos_model *model, bool *ret_unread)
+static bool kv_is_fp8(const sglang_request *request, const oos_model *model, unsigned capability,
+                      bool *ret_unread)
 {
     const char *word = request->kv_dtype ? request->kv_dtype : "auto";
     *ret_unread = false;
     if (strncmp(word, "fp8_", 4) == 0) return true;
-    if (strcmp(word, "auto") == 0) return model->kv_cache_dtype == OOS_DTYPE_F8;
+    bool const sparse = model->mla && model->sparse && capability >= 100; /* _dsa_kv_cache_dtype_default */
+    if (strcmp(word, "auto") == 0) return sparse || model->kv_cache_dtype == OOS_DTYPE_F8;
     *ret_unread = strcmp(word, "bf16") != 0 && strcmp(word, "bfloat16") != 0;
+    return false;
+}
+
+/* --quantization names the checkpoint's own form by another word (_verify_quantization, compatible_quantization_methods, and what
+ * override_quantization_method() makes of it). */
+static bool is_own_form(const char *asked, const char *own)
+{
+    static const struct {
+        const char *asked, *own;
+    } pairs[] = {{"awq_marlin", "awq"},
+                 {"gptq_marlin", "gptq"},
+                 {"modelopt", "modelopt"},
+                 {"modelopt_fp4", "modelopt"},
+                 {"modelopt_fp8", "modelopt"},
+                 {"modelopt_mixed", "modelopt"},
+                 {"w8a8_int8", "compressed"},
+                 {"w8a8_fp8", "compressed"},
+                 {"compressed-tensors", "compressed"},
+                 {"compressed_tensors", "compressed"}};
+    for (size_t i = 0; asked && own && i < sizeof pairs / sizeof *pairs; i++)
+        if (strcmp(asked, pairs[i].asked) == 0 && strncmp(own, pairs[i].own, strlen(pairs[i].own)) == 0)
+            return true;
     return false;
 }
 
@@ -70,7 +94,8 @@ static void setup_fill(const oos_start *start, const sglang_request *request, co
     setup->env = start->env;
     setup->rules = rules;
     setup->device = start->device;
-    setup->quantization = request->quantization;
+    setup->quantization =
+        is_own_form(request->quantization, start->model->quant_method) ? NULL : request->quantization;
     setup->load_format = request->load_format;
     setup->tp = oos_min(request->tp, 4096);
     setup->attention_tp = request->replicated ? oos_max(1, setup->tp / request->dp) : setup->tp;
@@ -78,7 +103,8 @@ static void setup_fill(const oos_start *start, const sglang_request *request, co
     setup->ep = request->ep > 1 ? setup->tp : 1;
     setup->dtype = dtype_of(request, start->model, start->device.capability);
     setup->head_replicated = request->head_replicated;
-    setup->kv_fp8 = kv_is_fp8(request, start->model, &unread);
+    setup->kv_fp8 = kv_is_fp8(request, start->model, start->device.capability, &unread);
+    setup->page = oos_sglang_page_of(request, start->model);
     setup->kv_dtype_word = request->kv_dtype ? request->kv_dtype : "auto";
     setup->context_length = oos_max(1, oos_u64_or(request->context, oos_max(1, start->model->max_position)));
     setup->chunk_tokens = sglang->chunk ? sglang->chunk : request->prefill_most;
@@ -282,18 +308,35 @@ static uint64_t requests_of(const sglang_setup *s, const sglang_start *setup, co
     return states->layers ? oos_min(most, states->slots / oos_max(1, states->per_request)) : most;
 }
 
+/* Rows of the table for requests whose cache comes from another server: two for each of few (handle_pd_disaggregation). */
+static uint64_t rows_arriving(const sglang_request *r)
+{
+    enum { FEW = 32 };
+    if (!r->decode_only) return 0;
+    uint64_t const each = r->requests.known ? oos_max(1, r->requests.value / r->dp) : FEW + 1;
+    return oos_u64_or(r->extra_slots, each <= FEW ? 2 * each : 0);
+}
+
+/* Slots of the pool of states that are fewer than one request holds (resolve_max_num_reqs). */
+static bool states_too_few(const work *w)
+{
+    return w->states.layers && w->states.slots && w->sglang->rules->states_refused &&
+           w->states.slots < w->states.per_request;
+}
+
 static void pool_fill(work *w, double left)
 {
     oos_plan *plan = w->plan;
     const sglang_request *r = w->sglang->request;
-    oos_assert(r->page > 0 && sglang_of(plan)->context_length > 0);
-    uint64_t const page = r->page;
+    oos_assert(sglang_of(plan)->page > 0 && sglang_of(plan)->context_length > 0);
+    uint64_t const page = sglang_of(plan)->page;
     left = oos_sglang_states_take(r, w->sglang->rules, &w->drafts, &w->states, left);
     plan->kv.available_bytes = left > 0 ? oos_u64_from(left) : 0;
     uint64_t tokens = w->pool.cell > 0 ? oos_u64_from((double)plan->kv.available_bytes / w->pool.cell) : 0;
     if (r->tokens_most.known) tokens = oos_min(tokens, r->tokens_most.value);
     tokens = tokens / page * page;
-    plan->kv.refused = left <= 0 || tokens == 0 || (w->states.layers && !w->states.slots);
+    plan->kv.refused =
+        left <= 0 || tokens == 0 || (w->states.layers && !w->states.slots) || states_too_few(w);
     plan->kv.tokens = tokens;
     plan->kv.blocks = tokens / page;
     plan->kv.max_concurrency = (double)tokens / (double)sglang_of(plan)->context_length;
@@ -307,7 +350,7 @@ static void pool_fill(work *w, double left)
 /* Both pools with the page that padding takes, as they are allocated. */
 static uint64_t pool_bytes(const work *w)
 {
-    uint64_t const tokens = w->plan->kv.tokens, page = w->sglang->request->page;
+    uint64_t const tokens = w->plan->kv.tokens, page = sglang_of(w->plan)->page;
     double const share = w->pool.full_bytes ? w->sglang->request->swa_ratio : 1;
     uint64_t const sliding = oos_u64_from((double)tokens * share) / page * page;
     uint64_t const drafted = oos_mul(oos_add(tokens, page), w->drafts.token_bytes);
@@ -387,6 +430,12 @@ static oomsight_status kv_sizing(work *w, oomsight_error *reterr)
     moment->message =
         w->states.layers && !w->states.slots
             ? "Not enough GPU memory for hybrid (mamba/linear-attention) state cache."
+        : states_too_few(w)
+            ? oos_arena_format(w->arena,
+                               "Hybrid (mamba/linear-attention) state cache is too small to serve any "
+                               "requests. max_mamba_cache_size=%llu, mamba_ratio=%llu, resulting "
+                               "max_num_reqs=0.",
+                               (unsigned long long)w->states.slots, (unsigned long long)w->states.per_request)
         : plan->sizes.non_kv.bytes >= share.bytes
             ? oos_arena_format(
                   w->arena,
@@ -499,8 +548,11 @@ static oomsight_status prefill(work *w, oomsight_error *reterr)
                                      "embeddings of images that are kept, features on their way"));
     /* the encoder is done when the layers begin */
     bool const encodes = w->activation.encoder.bytes > w->activation.forward.bytes;
+    oos_amount const forward = w->sglang->request->decode_only
+                                   ? oos_amount_exact(0, OOS_SOURCE_DERIVED, "a server of decode")
+                                   : w->activation.forward;
     oos_moment_hold(moment, encodes ? OOS_OWNER_ENCODER : OOS_OWNER_ACTIVATIONS,
-                    encodes ? w->activation.encoder : w->activation.forward);
+                    encodes ? w->activation.encoder : forward);
     oos_moment_hold(moment, OOS_OWNER_SAMPLER, logits(w));
     oos_moment_hold(moment, OOS_OWNER_GROWTH, w->outside.runtime_growth);
     return oos_moment_close(moment, rest(w), reterr);
@@ -541,10 +593,15 @@ static void explain(work *w)
     if (plan->answer.phase == OOS_PHASE_KV_SIZING) {
         plan->answer.cause = OOS_CAUSE_GMU_LOW;
         plan->answer.why =
-            oos_arena_format(w->arena,
-                             "Weights take %.2f GiB, and the static share of what is free before loading is "
-                             "%.2f GiB: nothing is left for the pool.",
-                             (double)plan->sizes.non_kv.bytes / 0x1p30, of);
+            states_too_few(w)
+                ? oos_arena_format(
+                      w->arena, "The pool of recurrent states has %llu slots, and one request holds %llu.",
+                      (unsigned long long)w->states.slots, (unsigned long long)w->states.per_request)
+                : oos_arena_format(
+                      w->arena,
+                      "Weights take %.2f GiB, and the static share of what is free before loading is "
+                      "%.2f GiB: nothing is left for the pool.",
+                      (double)plan->sizes.non_kv.bytes / 0x1p30, of);
     } else if (plan->answer.phase <= OOS_PHASE_QUANT_POSTPROCESS) {
         plan->answer.cause = OOS_CAUSE_WEIGHTS;
         plan->answer.why = explain_load(w, moment, needs, of);
@@ -593,7 +650,7 @@ static const char *unread_of(const work *w)
 {
     bool kv;
     const oos_model *model = sglang_of(w->plan)->model;
-    (void)kv_is_fp8(w->sglang->request, model, &kv);
+    (void)kv_is_fp8(w->sglang->request, model, sglang_of(w->plan)->device.capability, &kv);
     if (is_elsewhere(w)) return "this release of SGLang has no class for this architecture";
     if (w->sglang->request->unread) return w->sglang->request->unread;
     if (w->pool.unread) return w->pool.unread;
@@ -605,10 +662,12 @@ static const char *unread_of(const work *w)
         return "recurrent states of this release are not modelled for SGLang";
     if (w->drafts.present && !rules->drafts_read)
         return "draft models of this release are not modelled for SGLang";
+    if (w->states.layers && (w->sglang->request->prefill_only || w->sglang->request->decode_only))
+        return "recurrent states between servers of prefill and of decode are not modelled for SGLang";
     if (w->states.unread) return w->states.unread;
     if (w->drafts.unread) return w->drafts.unread;
     if (kv) return "this --kv-cache-dtype is not modelled for SGLang";
-    const char *asked = w->sglang->request->quantization;
+    const char *asked = sglang_of(w->plan)->quantization;
     if (asked && model->quant_method && strcmp(asked, model->quant_method) != 0)
         return "--quantization is another than the checkpoint's own, and which pairs SGLang takes is not "
                "modelled";
@@ -758,6 +817,20 @@ static oos_amount communicators_of(const sglang_start *setup)
     return oos_amount_guess(seen.value, seen.low, seen.high, "NCCL communicators and all-reduce buffers");
 }
 
+/* What layers that draft add to the bytes of a token: as many as the served layers have on average; each has keys of an indexer. */
+static double drafted_cell(const work *w)
+{
+    if (!w->drafts.counted || !w->pool.layers) return 0;
+    double const keys = sglang_of(w->plan)->rules->sparse_index ? (double)w->pool.index_bytes : 0;
+    uint64_t indexers = 0;
+    const oos_model *model = sglang_of(w->plan)->model;
+    bool const all = sglang_of(w->plan)->rules->sparse_index < SPARSE_WITH_INDEXER;
+    for (uint64_t i = 0; keys > 0 && i < model->layer_count; i++)
+        indexers += all || model->attentions[model->layers[i].attention].indexer_dim > 0;
+    double const rows = w->pool.cell - keys * (double)indexers, layers = (double)w->drafts.layers;
+    return floor(rows * layers / (double)w->pool.layers) + keys * layers;
+}
+
 static oomsight_status sizes_fill(work *w, sglang_start *setup, oomsight_error *reterr)
 {
     oos_plan *plan = w->plan;
@@ -788,8 +861,7 @@ static oomsight_status sizes_fill(work *w, sglang_start *setup, oomsight_error *
     plan->sizes.communicators = w->outside.nccl;
     graphs_of(w->sglang, setup->model->mla, &w->graphs);
     w->pool = oos_sglang_pool_of(w->sglang->request, setup);
-    if (w->drafts.counted && w->pool.layers)
-        w->pool.cell += floor(w->pool.cell * (double)w->drafts.layers / (double)w->pool.layers);
+    w->pool.cell += drafted_cell(w);
     w->states = oos_sglang_states_of(w->sglang->request, setup);
     w->free = free_before(plan);
     return OOMSIGHT_OK;
@@ -803,7 +875,7 @@ static oomsight_status phases(work *w, sglang_start *setup, oomsight_error *rete
     setup->max_running_requests = requests_of(w->sglang, setup, &w->states, w->plan->kv.tokens);
     /* one row more than requests, for padding (ReqToTokenPool) */
     w->table_bytes =
-        oos_mul(oos_mul(oos_add(setup->max_running_requests, 1),
+        oos_mul(oos_mul(oos_add(setup->max_running_requests, oos_add(1, rows_arriving(w->sglang->request))),
                         oos_add(setup->context_length, oos_add(EXTRA_CONTEXT, w->drafts.tokens))),
                 4);
     if (w->plan->kv.refused && !w->plan->phases[w->plan->phase_count - 1].tight) return OOMSIGHT_OK;

@@ -41,7 +41,8 @@ typedef struct sglang_request {
     bool head_replicated;           /* ... and the head */
     const char *drafter;            /* --speculative-algorithm; NULL: none */
     bool prefill_only, decode_only; /* --disaggregation-mode */
-    uint64_t draft_tokens;          /* --speculative-num-draft-tokens, 1 without */
+    oos_u64 extra_slots;   /* --disaggregation-decode-extra-slots: of requests that are on their way */
+    uint64_t draft_tokens; /* --speculative-num-draft-tokens, 1 without */
     bool draft_tokens_given;
     oos_u64 steps, branches;  /* --speculative-num-steps, --speculative-eagle-topk */
     bool prefill_named;       /* --cuda-graph-backend-prefill, and not "disabled" */
@@ -62,9 +63,10 @@ typedef struct sglang_request {
     bool images_on, images_off;   /* --enable-multimodal; --language-only and --language-model-only */
     const char *images_transport; /* --mm-feature-transport */
     const char *dtype, *kv_dtype, *quantization, *load_format, *attention;
-    bool release_unread; /* the release lies between two that were read */
-    bool release_early;  /* ... or before the first: states, images and draft models were not read there */
-    const char *unread;  /* a mechanism that nobody has read here, as a sentence; NULL: none */
+    const char *sparse_prefill, *sparse_decode; /* --dsa-prefill-backend, --dsa-decode-backend */
+    bool release_unread;                        /* the release lies between two that were read */
+    bool release_early; /* ... or before the first: states, images and draft models were not read there */
+    const char *unread; /* a mechanism that nobody has read here, as a sentence; NULL: none */
 } sglang_request;
 
 /* What the engine resolves of it. */
@@ -97,6 +99,7 @@ typedef struct sglang_start {
     uint64_t context_length, max_running_requests, chunk_tokens;
     double static_fraction;
     bool eager, multimodal, head_replicated;
+    uint64_t page;
     uint64_t capture_top, capture_count;
 } sglang_start;
 
@@ -105,14 +108,18 @@ static inline const sglang_start *sglang_of(const oos_plan *plan)
     return plan->detail;
 }
 
+/* The rule `sparse_index`: whose keys are counted; 0: nobody's. */
+enum { SPARSE_ALL_LAYERS = 1, SPARSE_WITH_INDEXER = 2 };
+
 /* The pool of a model: bytes of a token over the layers of a rank. */
 typedef struct sglang_pool {
     uint64_t full_bytes,
-        sliding_bytes;  /* of a token: layers that keep all of them, and layers with a window */
-    uint64_t layers;    /* with a cache */
-    uint64_t window;    /* 0: one pool for all */
-    double cell;        /* bytes that a token of the pool takes, sliding layers by their share */
-    const char *unread; /* as above */
+        sliding_bytes;    /* of a token: layers that keep all of them, and layers with a window */
+    uint64_t layers;      /* with a cache */
+    uint64_t window;      /* 0: one pool for all */
+    uint64_t index_bytes; /* of a token in a layer with an indexer: counted apart for layers that draft */
+    double cell;          /* bytes that a token of the pool takes, sliding layers by their share */
+    const char *unread;   /* as above */
 } sglang_pool;
 
 /* The pool of recurrent states: slots that requests and cached prefixes share. No layers: there is none. */
@@ -148,6 +155,7 @@ uint64_t oos_sglang_reach(const sglang_request *request); /* devices that a mach
 void oos_sglang_request_read(oos_arena *arena, const oos_serve *serve, sglang_request *ret_request);
 void oos_sglang_resolve(const sglang_request *request, const sglang_rules *rules, const oos_start *start,
                         sglang_setup *ret_setup);
+uint64_t oos_sglang_page_of(const sglang_request *request, const oos_model *model);
 sglang_pool oos_sglang_pool_of(const sglang_request *request, const sglang_start *setup);
 
 /* The numbers of generate_*_cuda_graph_batch_sizes() up to `most`; with a drafter they are closer. */
