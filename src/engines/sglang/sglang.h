@@ -62,9 +62,10 @@ typedef struct sglang_request {
     bool images_on, images_off;   /* --enable-multimodal; --language-only and --language-model-only */
     const char *images_transport; /* --mm-feature-transport */
     const char *dtype, *kv_dtype, *quantization, *load_format, *attention;
-    bool release_unread; /* the release lies between two that were read */
-    bool release_early;  /* ... or before the first: states, images and draft models were not read there */
-    const char *unread;  /* a mechanism that nobody has read here, as a sentence; NULL: none */
+    bool release_unread;    /* the release lies between two that were read */
+    bool release_early;     /* ... or before the first: states, images and draft models were not read there */
+    const char *unread;     /* a mechanism that nobody has read here, as a sentence; NULL: none */
+    const oos_exact *exact; /* resolved by the installed engine; NULL: here */
 } sglang_request;
 
 /* What the engine resolves of it. */
@@ -149,6 +150,12 @@ void oos_sglang_request_read(oos_arena *arena, const oos_serve *serve, sglang_re
 void oos_sglang_resolve(const sglang_request *request, const sglang_rules *rules, const oos_start *start,
                         sglang_setup *ret_setup);
 sglang_pool oos_sglang_pool_of(const sglang_request *request, const sglang_start *setup);
+
+/* exact.c: what the installed engine says of it. `drafted`: weights of drafts are among ours, and not among its; false: it has not built the
+ * model. */
+void oos_sglang_take_asked(const oos_exact *exact, sglang_request *request);
+void oos_sglang_take_resolved(const oos_exact *exact, sglang_setup *setup);
+bool oos_sglang_take_built(const oos_exact *exact, bool drafted, oos_weights *weights, double *cell);
 
 /* The numbers of generate_*_cuda_graph_batch_sizes() up to `most`; with a drafter they are closer. */
 uint64_t oos_sglang_decode_sizes(const sglang_rules *rules, uint64_t most, bool drafted, uint64_t *ret_list,
