@@ -9,6 +9,7 @@ import contextlib
 import gc
 import importlib
 import json
+import linecache
 import os
 import select
 import signal
@@ -66,7 +67,16 @@ def sentence(error):
         place = ".".join(str(part) for part in first.get("loc", ()))
         text = str(first["msg"])
         return text[len("Value error, "):] if text.startswith("Value error, ") else "%s: %s" % (place, text) if place else text
-    return str(error)
+    return str(error) or statement(error)
+
+
+def statement(error):
+    """An error without words: where it was raised."""
+    frame = error.__traceback__
+    while frame and frame.tb_next:
+        frame = frame.tb_next
+    line = linecache.getline(frame.tb_frame.f_code.co_filename, frame.tb_lineno).strip() if frame else ""
+    return ": ".join(part for part in (type(error).__name__, line) if part)
 
 
 def word(value):

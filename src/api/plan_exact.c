@@ -144,7 +144,7 @@ static void changes_find(const oos_plan *before, const oos_plan *after, oos_exac
                   after->sizes.stage_param_bytes[after->sizes.stage]);
     if (!told->sized || was->blocks_given) return;
     count_add(told, "block_tokens", was->block_tokens, is->block_tokens);
-    count_add(told, "page_bytes", was->page_bytes, is->page_bytes);
+    if (is->page_bytes != is->block_bytes) count_add(told, "page_bytes", was->page_bytes, is->page_bytes);
     count_add(told, "block_bytes", was->block_bytes, is->block_bytes);
     if (answer->blocks && is->block_bytes)
         count_add(told, "kv_blocks", answer->budget_bytes / is->block_bytes, answer->blocks);
@@ -210,6 +210,7 @@ static oomsight_status take(oomsight_plan *plan, const oos_exact *answer, oos_ex
     }
     if (status != OOMSIGHT_OK) /* layers of a kind that is not known here */
         OOS_TRY(plan->engine->plan(plan->arena, &start, plan->facts, &plan->plan, reterr));
+    told->sized |= answer->stage_count && answer->tokens;
     told->taken_after_all = before.refusal.sentence != NULL;
     changes_find(&before, &plan->plan, told);
     return OOMSIGHT_OK;

@@ -106,15 +106,17 @@ static void cache_read(oos_arena *arena, const json_t *cache, oos_exact *exact)
     enum { LAYERS_MAX = 32, LAYERS_BYTES_MAX = 16 << 10 };
     const json_t *layers = json_object_get(cache, "layers");
     char *text = NULL;
+    if (!oos_json_u64(cache, "blocks", &exact->blocks)) exact->blocks = 0;
+    if (!oos_json_u64(cache, "tokens", &exact->tokens)) exact->tokens = 0;
+    bool const fits = exact->blocks || exact->tokens;
+    if (!fits || !oos_json_u64(cache, "budget_bytes", &exact->budget_bytes))
+        exact->budget_bytes = exact->blocks = exact->tokens = 0;
     if (!json_is_array(layers) || json_array_size(layers) == 0 || json_array_size(layers) > LAYERS_MAX)
         return;
     text = oos_json_text(layers, JSON_COMPACT);
     if (text && strlen(text) <= LAYERS_BYTES_MAX)
         exact->kv_layers_json = oos_arena_copy(arena, oos_view_of(text));
     free(text);
-    if (!oos_json_u64(cache, "budget_bytes", &exact->budget_bytes) ||
-        !oos_json_u64(cache, "blocks", &exact->blocks))
-        exact->budget_bytes = exact->blocks = 0;
 }
 
 bool oos_exact_read(oos_arena *arena, oos_view line, oos_exact *ret_exact)

@@ -327,7 +327,7 @@ typedef struct oos_exact {
     uint64_t param_bytes[OOS_EXACT_STAGES_MAX]; /* as its classes create them on one rank of each stage */
     size_t stage_count;                         /* 0: they were not built */
     const char *kv_layers_json;                 /* what its layers keep for each token; NULL: not told */
-    uint64_t budget_bytes, blocks;              /* that fit into so much by its own planning; 0: not told */
+    uint64_t budget_bytes, blocks, tokens;      /* that fit into so much by its own planning; 0: not told */
     double seconds, import_seconds;             /* what it took; below 0: not told */
 } oos_exact;
 

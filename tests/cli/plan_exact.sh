@@ -38,6 +38,10 @@ echo "== what it was asked"; ask request "echo '$answer,\"verdict\":\"taken\",\"
 cat "$work/request"; echo
 "$OOMSIGHT" plan --exact --python "$work/python3" --gpu h100 --offline --json $serve | sed -n '/"exact"/,/^  }/p'
 echo "exit 3" >"$work/case"; "$OOMSIGHT" plan --exact --python "$work/python3" --gpu h100 --offline --json $serve | grep '"problem"'
+other='{"id":1,"schema":"oomsight.exact/1","engine":"sglang","version":"0.5.23"'; sglang="-- sglang serve ../fixtures/models/small-llama"
+ask "SGLang: the same" "echo '$other,\"verdict\":\"taken\",\"values\":{\"page_size\":1}}'" $sglang
+ask "SGLang: its own" "echo '$other,\"verdict\":\"taken\",\"values\":{\"gpu_memory_utilization\":0.75,\"page_size\":64,\"capture_sizes\":[1,2]},\"param_bytes\":[2493644800],\"cache\":{\"budget_bytes\":68719476736,\"tokens\":1048576}}'" $sglang
+ask "SGLang: refused" "echo '$other,\"verdict\":\"refused\",\"stage\":\"model\",\"text\":\"AssertionError: assert self.total_num_heads % attn_tp_size == 0\"}'" $sglang
 unused() { printf "$2" >"$work/has"; ask "$1" "exit 3" $serve | tr -s '\n ' ' ' | sed 's/WILL.*The/The/; s/Weights.*//'; echo; }
 unused "a Python without vLLM" 'torch 2.13.0\n'
 unused "a PyTorch without CUDA" 'cuda\ntorch 2.13.0\nengine 0.32.0\n'

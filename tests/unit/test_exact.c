@@ -44,6 +44,11 @@ static void weights_and_layers_are_whole_or_not_there(void **state)
     assert_int_equal(exact.param_bytes[1], 7);
     assert_non_null(strstr(exact.kv_layers_json, "FullAttentionSpec"));
     assert_int_equal(exact.blocks, 3);
+    assert_true(reads(arena, HEAD
+                      "\"verdict\":\"taken\",\"cache\":{\"tokens\":466033,\"budget_bytes\":68719476736}}"));
+    assert_int_equal(exact.tokens, 466033);
+    assert_true(reads(arena, HEAD "\"verdict\":\"taken\",\"cache\":{\"tokens\":466033}}"));
+    assert_int_equal(exact.tokens, 0);
     static const char *const halves[] = {"[5,-7]", "[5,0]", "5", "[5,1e300]", "[\"5\"]"};
     for (size_t i = 0; i < sizeof halves / sizeof *halves; i++) {
         const char *line =

@@ -1,5 +1,6 @@
 /* SGLang as a second engine: which command is its, what it resolves by the memory of the device, and what its start holds. The figures of
  * the engine are those that ServerArgs of 0.5.23 resolved and its log printed. */
+#include "api/api.h"
 #include "engines/sglang/sglang.h"
 #include "oomsight/oomsight.h"
 
@@ -690,6 +691,59 @@ static void what_was_not_read_is_no_answer(void **state)
     oomsight_plan_free(records);
 }
 
+/* The installed engine's answer, and what becomes of a plan by it. */
+static oomsight_plan *asked(const char *answer, const char *const *words, size_t count)
+{
+    char line[2048];
+    int const len = snprintf(
+        line, sizeof line,
+        "{\"id\":1,\"schema\":\"oomsight.exact/1\",\"engine\":\"sglang\",\"version\":\"0.5.23\",%s}", answer);
+    oomsight_exact const exact = {.answer = line, .answer_bytes = (size_t)len};
+    oomsight_plan_params params = OOMSIGHT_PLAN_PARAMS_INIT;
+    oomsight_plan *plan = NULL;
+    params.data = data;
+    params.command = words;
+    params.command_count = count;
+    params.gpu_total_bytes = (uint64_t)81559 << 20;
+    params.compute_capability = "9.0";
+    assert_int_equal(oomsight_plan_create_exact(&params, &exact, &plan, NULL), OOMSIGHT_OK);
+    return plan;
+}
+
+static void the_installed_engine_has_the_last_word(void **state)
+{
+    (void)state;
+    const char *const words[] = {"sglang", "serve", llama};
+    oomsight_plan *alone = asked("\"verdict\":\"taken\",\"values\":{}", words, 3);
+    oomsight_plan *told =
+        asked("\"verdict\":\"taken\",\"values\":{\"gpu_memory_utilization\":0.5,\"page_size\":64,\"max_num_"
+              "batched_tokens\":2048,"
+              "\"capture_sizes\":[1,2],\"prefill_capture_sizes\":0,\"attention_backend\":\"fa3\",\"max_model_"
+              "len\":1024},"
+              "\"param_bytes\":[1073741824],\"cache\":{\"budget_bytes\":68719476736,\"tokens\":1048576}",
+              words, 3);
+    const oos_plan *is = &told->plan, *was = &alone->plan;
+    assert_true(sglang_of(is)->static_fraction == 0.5 && sglang_of(was)->static_fraction > 0.5);
+    assert_int_equal(sglang_of(is)->chunk_tokens, 2048);
+    assert_int_equal(sglang_of(is)->capture_count, 2);
+    assert_int_equal(sglang_of(is)->context_length, 1024);
+    assert_int_equal(is->layout.block_tokens, 64);
+    assert_int_equal(is->sizes.weights.param_bytes, 1073741824);
+    assert_int_equal(is->kv.tokens, is->kv.available_bytes / 65536 / 64 * 64);
+    assert_string_equal(is->serving.attention, "fa3");
+    assert_true(is->exact->sized && !was->exact->sized);
+    oomsight_plan_free(alone);
+    oomsight_plan_free(told);
+
+    const char *const wrong[] = {"sglang", "serve", llama, "--context-length", "1000000"};
+    oomsight_plan *after_all = asked("\"verdict\":\"taken\",\"values\":{\"gpu_memory_utilization\":-3,\"page_"
+                                     "size\":0,\"prefill_capture_sizes\":1e99}",
+                                     wrong, 5);
+    assert_null(after_all->plan.refusal.sentence);
+    assert_true(after_all->plan.exact->taken_after_all && after_all->plan.layout.block_tokens == 1);
+    oomsight_plan_free(after_all);
+}
+
 static void more_share_is_never_fewer_tokens(void **state)
 {
     (void)state;
@@ -730,6 +784,7 @@ int main(void)
         cmocka_unit_test(states_have_a_share_of_the_pool),
         cmocka_unit_test(a_tower_makes_the_share_smaller),
         cmocka_unit_test(what_was_not_read_is_no_answer),
+        cmocka_unit_test(the_installed_engine_has_the_last_word),
         cmocka_unit_test(more_share_is_never_fewer_tokens),
     };
     return cmocka_run_group_tests(tests, open_data, close_data);

@@ -37,6 +37,7 @@ typedef struct work {
     oos_amount free; /* before loading: what the static fraction is a fraction of */
     uint64_t table_bytes;
     uint64_t cached_bytes; /* rests of segments beside the weights */
+    bool built;            /* sizes are those of the installed engine's classes */
 } work;
 
 /* ---- the start and its forward step ---- */
@@ -265,7 +266,9 @@ static oomsight_status replicate(oos_arena *arena, const sglang_start *setup, oo
     OOS_TRY(oos_weights_of_stage(arena, &shard, 0, &whole, reterr));
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
         if (i == HEAD && !setup->head_replicated) continue;
-        oos_weights_add_built(weights, oos_sub(part_bytes(&whole, parts[i]), part_bytes(weights, parts[i])));
+        uint64_t const more = oos_sub(part_bytes(&whole, parts[i]), part_bytes(weights, parts[i]));
+        oos_weights_add_built(weights, more);
+        weights->param_bytes = oos_add(weights->param_bytes, more);
     }
     int64_t const after = whole.after_load_bytes - weights->after_load_bytes;
     if (after > 0) oos_weights_add_built(weights, (uint64_t)after);
@@ -668,9 +671,10 @@ static const char *unread_of(const work *w)
     if (w->drafts.unread) return w->drafts.unread;
     if (kv) return "this --kv-cache-dtype is not modelled for SGLang";
     const char *asked = sglang_of(w->plan)->quantization;
-    if (asked && model->quant_method && strcmp(asked, model->quant_method) != 0)
+    if (!w->built && asked && model->quant_method && strcmp(asked, model->quant_method) != 0)
         return "--quantization is another than the checkpoint's own, and which pairs SGLang takes is not "
                "modelled";
+    if (w->built) return NULL;
     if (model->common || !model->known) return "this architecture is not known here";
     if (model->quant_unknown && w->plan->sizes.weights.source == OOS_SOURCE_ESTIMATED)
         return "this quantisation is not known here";
@@ -862,6 +866,9 @@ static oomsight_status sizes_fill(work *w, sglang_start *setup, oomsight_error *
     graphs_of(w->sglang, setup->model->mla, &w->graphs);
     w->pool = oos_sglang_pool_of(w->sglang->request, setup);
     w->pool.cell += drafted_cell(w);
+    w->built = oos_sglang_take_built(w->sglang->request->exact, w->drafts.method != NULL,
+                                     &plan->sizes.weights, &w->pool.cell);
+    *param_bytes = plan->sizes.weights.param_bytes;
     w->states = oos_sglang_states_of(w->sglang->request, setup);
     w->free = free_before(plan);
     return OOMSIGHT_OK;
@@ -891,6 +898,7 @@ oomsight_status oos_sglang_plan(oos_arena *arena, const oos_start *start, const 
     sglang_start *setup = OOS_NEW(arena, sglang_start);
     if (!sglang || !setup) return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for the setup");
     oos_sglang_resolve(request, rules, start, sglang);
+    if (request->exact) oos_sglang_take_resolved(request->exact, sglang);
     setup_fill(start, request, rules, sglang, setup);
     *ret_plan = (oos_plan){.engine = oos_engine_sglang.words,
                            .answer.phase = OOS_PHASE_COUNT,
@@ -902,7 +910,8 @@ oomsight_status oos_sglang_plan(oos_arena *arena, const oos_start *start, const 
                            .serving.dp = setup->dp,
                            .serving.attention = request->attention ? request->attention : "auto"};
     work w = {.arena = arena, .plan = ret_plan, .sglang = sglang};
-    OOS_TRY(oos_sglang_refuse(arena, start, request, sglang, &ret_plan->refusal, reterr));
+    if (!request->exact)
+        OOS_TRY(oos_sglang_refuse(arena, start, request, sglang, &ret_plan->refusal, reterr));
     OOS_TRY(sizes_fill(&w, setup, reterr));
     OOS_TRY(phases(&w, setup, reterr));
     oos_plan_judge(ret_plan);

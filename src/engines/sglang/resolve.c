@@ -225,12 +225,12 @@ static uint64_t prefill_most(const sglang_setup *s, bool latent)
 }
 
 /* What turns captured prefill off by itself. */
-static bool prefill_stopped(const sglang_setup *s, bool latent, bool multimodal)
+static bool prefill_stopped(const sglang_setup *s, bool latent, bool unfit)
 {
     const sglang_rules *rules = s->rules;
     const sglang_request *r = s->request;
     if (!rules->prefill_graphs && !r->prefill_asked) return true;
-    if (multimodal && rules->prefill_graphs) return true;
+    if (unfit && rules->prefill_graphs) return true;
     if (r->prefill_named || !rules->prefill_graphs) return false;
     return (r->pp > 1 && rules->stages_bound_prefill) ||
            ((r->pp > 1 || r->prefill_blocked) && rules->piecewise_prefill) ||
@@ -239,7 +239,7 @@ static bool prefill_stopped(const sglang_setup *s, bool latent, bool multimodal)
            (r->prefill_only && rules->piecewise_prefill);
 }
 
-static void size_graphs(sglang_setup *s, bool latent, bool multimodal)
+static void size_graphs(sglang_setup *s, bool latent, bool unfit)
 {
     const sglang_rules *rules = s->rules;
     const sglang_request *r = s->request;
@@ -251,7 +251,7 @@ static void size_graphs(sglang_setup *s, bool latent, bool multimodal)
     if (open && rules->context_bounds_prefill && r->context.known) most = oos_min(most, r->context.value);
     s->prefill_tokens = most;
     bool const off =
-        (r->eager && rules->eager_stops_prefill) || r->prefill_off || prefill_stopped(s, latent, multimodal);
+        (r->eager && rules->eager_stops_prefill) || r->prefill_off || prefill_stopped(s, latent, unfit);
     s->prefill_captured = !off;
     if (!off) s->prefill_graphs = oos_u64_or(r->prefill_sizes, oos_sglang_prefill_sizes(rules, most));
 }
@@ -266,6 +266,22 @@ static double drafter_mib(const sglang_setup *s)
     if (!drafter || (strcmp(drafter, "NGRAM") == 0 && s->rules->tiers > TIERS_TABLED)) return 0;
     return strcmp(drafter, "STANDALONE") == 0 ? s->rules->reserve_standalone_mib
                                               : s->rules->reserve_drafter_mib;
+}
+
+static bool kda_stops(const sglang_rules *rules, const oos_model *model)
+{
+    bool kda = false;
+    for (size_t i = 0; i < model->attention_count; i++) kda |= model->attentions[i].mixer == OOS_MIXER_KDA;
+    return kda && rules->kda_stops_prefill &&
+           !oos_architecture_says(rules->facts, model->architecture, "kda_captured");
+}
+
+static bool trtllm_stops(const sglang_setup *s, const oos_model *model, unsigned capability)
+{
+    const char *asked = s->request->attention;
+    bool const used = asked ? strcmp(asked, "trtllm_mla") == 0 : capability / 10 == 10;
+    return used && s->rules->trtllm_stops_prefill && !s->request->prefill_named &&
+           oos_architecture_says(s->rules->facts, model->architecture, "trtllm_mla");
 }
 
 /* What the engine keeps out of the static share for activations and graphs: a guess of its own, no measurement. */
@@ -392,8 +408,9 @@ void oos_sglang_resolve(const sglang_request *request, const sglang_rules *rules
     /* nvidia-smi's figure, in whole MiB */
     s.device_mib = (device->nvml_total_bytes ? device->nvml_total_bytes : device->total_bytes) / OOS_MIB;
     size_by_tier(&s);
-    size_graphs(&s, model->mla, s.images && kind != IMAGES_CAPTURED);
+    size_graphs(&s, model->mla, (s.images && kind != IMAGES_CAPTURED) || kda_stops(rules, model));
     s.reserve_mib = reserve_of(&s, model->mla);
+    if (trtllm_stops(&s, model, device->capability)) s.prefill_graphs = 0;
     if (request->replicated) replicate(&s);
     double const mib = (double)oos_max(1, s.device_mib);
     bool const first = rules->tiers == TIERS_FIRST;

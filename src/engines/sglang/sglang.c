@@ -69,6 +69,7 @@ static oomsight_status plan_start(oos_arena *arena, const oos_start *start, cons
     oos_sglang_request_read(arena, start->serve, request);
     request->release_unread = !is_listed(facts->rules, start->version);
     request->release_early = oos_rule_book_early(facts->rules, start->version);
+    if (start->exact) oos_sglang_take_asked(start->exact, request);
     return oos_sglang_plan(arena, start, rules, request, ret_plan, reterr);
 }
 

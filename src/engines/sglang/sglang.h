@@ -65,8 +65,9 @@ typedef struct sglang_request {
     const char *dtype, *kv_dtype, *quantization, *load_format, *attention;
     const char *sparse_prefill, *sparse_decode; /* --dsa-prefill-backend, --dsa-decode-backend */
     bool release_unread;                        /* the release lies between two that were read */
-    bool release_early; /* ... or before the first: states, images and draft models were not read there */
-    const char *unread; /* a mechanism that nobody has read here, as a sentence; NULL: none */
+    bool release_early;     /* ... or before the first: states, images and draft models were not read there */
+    const char *unread;     /* a mechanism that nobody has read here, as a sentence; NULL: none */
+    const oos_exact *exact; /* resolved by the installed engine; NULL: here */
 } sglang_request;
 
 /* What the engine resolves of it. */
@@ -157,6 +158,12 @@ void oos_sglang_resolve(const sglang_request *request, const sglang_rules *rules
                         sglang_setup *ret_setup);
 uint64_t oos_sglang_page_of(const sglang_request *request, const oos_model *model);
 sglang_pool oos_sglang_pool_of(const sglang_request *request, const sglang_start *setup);
+
+/* exact.c: what the installed engine says of it. `drafted`: weights of drafts are among ours, and not among its; false: it has not built the
+ * model. */
+void oos_sglang_take_asked(const oos_exact *exact, sglang_request *request);
+void oos_sglang_take_resolved(const oos_exact *exact, sglang_setup *setup);
+bool oos_sglang_take_built(const oos_exact *exact, bool drafted, oos_weights *weights, double *cell);
 
 /* The numbers of generate_*_cuda_graph_batch_sizes() up to `most`; with a drafter they are closer. */
 uint64_t oos_sglang_decode_sizes(const sglang_rules *rules, uint64_t most, bool drafted, uint64_t *ret_list,
