@@ -84,6 +84,18 @@ static bool text_write(const char *path, const char *text)
     return good;
 }
 
+/* Those that are open. */
+static size_t kept_runs(oomsight_run *ret_runs[KEPT_MAX], int ret_pids[KEPT_MAX])
+{
+    size_t count = 0;
+    for (size_t i = 0; i < KEPT_MAX; i++) {
+        if (!kept[i].run) continue;
+        ret_pids[count] = kept[i].pid;
+        ret_runs[count++] = kept[i].run;
+    }
+    return count;
+}
+
 static bool metrics_write(const char *path)
 {
     oomsight_run *runs[KEPT_MAX];
@@ -91,14 +103,11 @@ static bool metrics_write(const char *path)
     static char names[KEPT_MAX][TOP_NAME_BYTES];
     const char *called[KEPT_MAX];
     int pids[KEPT_MAX];
-    size_t count = 0;
+    size_t const count = kept_runs(runs, pids);
     char *text = NULL;
-    for (size_t i = 0; i < KEPT_MAX; i++) {
-        if (!kept[i].run) continue;
-        pids[count] = kept[i].pid;
-        top_name("/proc", kept[i].pid, names[count], sizeof names[count]);
-        called[count] = names[count];
-        runs[count++] = kept[i].run;
+    for (size_t i = 0; i < count; i++) {
+        top_name("/proc", pids[i], names[i], sizeof names[i]);
+        called[i] = names[i];
     }
     if (oomsight_run_metrics(runs, pids, called, count, &text, &error) != OOMSIGHT_OK)
         return fail_with(&error), false;
@@ -186,32 +195,101 @@ static unsigned draw(const cli_options *given, bool shown, char **texts)
     return count;
 }
 
-/* What runs, how often it is drawn, and the key that ends it. */
-static void put_header(const cli_options *given, unsigned count, unsigned columns)
+/* What is on the screen, and how. */
+typedef struct view_of {
+    oomsight_top *top;
+    double began;
+    unsigned order;
+    bool paused, components;
+} view_of;
+
+static void put_words(const char *line, unsigned columns)
 {
-    char line[160], *words = NULL;
-    snprintf(line, sizeof line,
-             count == 1 ? "%u run, refreshed every %g s; q ends it"
-                        : "%u runs, refreshed every %g s; q ends it",
-             count, number_or(given->every, 2));
+    char *words = NULL;
     const char *text = oomsight_words(chosen_language, line, &words, NULL) == OOMSIGHT_OK ? words : line;
     top_screen_line(text, columns);
     oomsight_text_free(words);
 }
 
-/* A screen: from the top, over what was there, with the size that it has now. */
-static void draw_screen(cli_options *given)
+/* Each run with its components. */
+static void draw_components(const cli_options *given, unsigned rows, unsigned columns)
 {
-    char *texts[KEPT_MAX];
+    char *texts[KEPT_MAX], line[80];
+    unsigned const count = draw(given, true, texts);
+    fputs("\033[H\033[J", stdout);
+    snprintf(line, sizeof line, count == 1 ? "%u run, refreshed every %g s" : "%u runs, refreshed every %g s",
+             count, number_or(given->every, 2));
+    if (count) put_words(line, columns);
+    puts("");
+    top_screen_put(texts, count, rows - 2, columns);
+    if (!count) puts("nothing runs under 'oomsight run' here");
+    for (unsigned i = 0; i < count; i++) free(texts[i]);
+    printf("\033[%u;1H", rows);
+    put_words(columns < 40 ? "q d" : "q quit  d processes", columns);
+}
+
+static void draw_processes(const cli_options *given, const view_of *view, unsigned rows, unsigned columns)
+{
+    oomsight_error error = {0};
+    char host[256] = "", clock[16] = "", *text = NULL;
+    time_t const now = time(NULL);
+    struct tm day;
+    gethostname(host, sizeof host - 1);
+    if (localtime_r(&now, &day))
+        snprintf(clock, sizeof clock, "%02d:%02d:%02d", day.tm_hour, day.tm_min, day.tm_sec);
+    oomsight_top_params asked = OOMSIGHT_TOP_PARAMS_INIT;
+    oomsight_render_params render = given->render;
+    asked.host = host;
+    asked.clock = clock;
+    asked.every_seconds = number_or(given->every, 2);
+    asked.order = view->order;
+    asked.paused = view->paused;
+    asked.lines = rows;
+    render.width = columns;
+    if (oomsight_top_render(view->top, &asked, &render, &text, &error) != OOMSIGHT_OK) return;
+    fputs("\033[H\033[J", stdout);
+    top_screen_text(text, rows, columns);
+    oomsight_text_free(text);
+}
+
+/* `look`: what is there is asked again; else only the screen has changed. */
+static void draw_screen(cli_options *given, const view_of *view, bool look)
+{
+    oomsight_run *runs[KEPT_MAX];
+    int pids[KEPT_MAX];
     unsigned rows, columns;
     top_screen_size(&rows, &columns);
     if (!getenv("COLUMNS")) given->render.width = columns < 120 ? columns : 120;
-    unsigned const count = draw(given, true, texts);
-    fputs("\033[H\033[J", stdout);
-    if (count) put_header(given, count, columns);
-    top_screen_put(texts, count, rows - 1, columns);
-    if (!count) puts("nothing runs under 'oomsight run' here");
-    for (unsigned i = 0; i < count; i++) free(texts[i]);
+    if (look) {
+        draw(given, false, NULL);
+        size_t const count = kept_runs(runs, pids);
+        oomsight_top_look(view->top, runs, pids, count, seconds_since_boot() - view->began);
+    }
+    if (view->components)
+        draw_components(given, rows, columns);
+    else
+        draw_processes(given, view, rows, columns);
+    fflush(stdout);
+}
+
+/* Until it is to end. */
+static int screen_keep(cli_options *given)
+{
+    view_of view = {.began = seconds_since_boot()};
+    oomsight_error error = {0};
+    int key = TOP_KEY_NONE, code = 0;
+    if (oomsight_top_create(&view.top, &error) != OOMSIGHT_OK) return fail_with(&error);
+    top_screen_begin();
+    while (key != 'q' && code == 0) {
+        draw_screen(given, &view, key == TOP_KEY_NONE && !view.paused);
+        if (given->metrics_file && !metrics_write(given->metrics_file)) code = EXIT_INPUT;
+        key = top_screen_wait(number_or(given->every, 2));
+        if (key == 's') view.order = (view.order + 1) % OOMSIGHT_TOP_ORDERS;
+        if (key == 'p') view.paused = !view.paused;
+        if (key == 'd') view.components = !view.components;
+    }
+    oomsight_top_free(view.top);
+    return code;
 }
 
 int cmd_top(cli_options *given)
@@ -233,15 +311,11 @@ int cmd_top(cli_options *given)
         return !given->metrics_file || metrics_write(given->metrics_file) ? 0 : EXIT_INPUT;
     }
     bool const terminal = isatty(STDOUT_FILENO), again = !given->once && (terminal || given->metrics_file);
-    if (again && terminal) top_screen_begin();
-    do {
-        bool const shown = !again; /* else a screen, or it only keeps the file */
-        if (again && terminal)
-            draw_screen(given);
-        else if (!draw(given, shown, NULL) && shown)
-            puts("nothing runs under 'oomsight run' here");
+    if (again && terminal) return screen_keep(given);
+    do { /* printed once, or it only keeps the file */
+        if (!draw(given, !again, NULL) && !again) puts("nothing runs under 'oomsight run' here");
         fflush(stdout);
         if (given->metrics_file && !metrics_write(given->metrics_file)) return EXIT_INPUT;
-    } while (again && top_screen_wait(number_or(given->every, 2)));
+    } while (again && top_screen_wait(number_or(given->every, 2)) != 'q');
     return 0;
 }

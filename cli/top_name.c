@@ -1,7 +1,6 @@
 /* What a run is called in metrics: the same after a restart, unlike its number. */
 #include "top.h"
 
-#include <ctype.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -58,5 +57,5 @@ void top_name(const char *folder, int pid, char *ret_name, size_t capacity)
 {
     if (!name_of_group(folder, pid, ret_name, capacity)) name_of_words(pid, ret_name, capacity);
     for (char *c = ret_name; *c; c++) /* a label may have anything else in it */
-        if (*c == '"' || *c == '\\' || iscntrl((unsigned char)*c) || (unsigned char)*c > 126) *c = '_';
+        if (*c == '"' || *c == '\\' || (unsigned char)*c < ' ' || (unsigned char)*c > 126) *c = '_';
 }

@@ -491,6 +491,34 @@ OOMSIGHT_MUST_CHECK oomsight_status oomsight_run_metrics(oomsight_run *const *ru
                                                          const char *const *names, size_t count, char **ret_text,
                                                          oomsight_error *reterr);
 
+/* What uses the GPUs of this machine, a row for each process: of runs, and of others where NVML names them. */
+typedef struct oomsight_top oomsight_top;
+enum { OOMSIGHT_TOP_ORDERS = 3 }; /* by memory, growth, pid */
+
+/* Parameters of a screen. Start from OOMSIGHT_TOP_PARAMS_INIT; new fields are only ever added at the end. */
+typedef struct oomsight_top_params {
+    size_t size;
+    const char *host, *clock; /* words of the first line */
+    double every_seconds;
+    unsigned order;
+    int paused;
+    unsigned lines; /* of the screen; its columns are those of the rendering */
+} oomsight_top_params;
+#define OOMSIGHT_TOP_PARAMS_INIT                                                                             \
+    {                                                                                                        \
+        sizeof(oomsight_top_params), NULL, NULL, 0, 0, 0, 0                                                  \
+    }
+
+OOMSIGHT_MUST_CHECK oomsight_status oomsight_top_create(oomsight_top **ret_top, oomsight_error *reterr);
+void oomsight_top_free(oomsight_top *top); /* NULL is fine */
+/* Looks once more; `seconds` never go back. */
+void oomsight_top_look(oomsight_top *top, oomsight_run *const *runs, const int *pids, size_t count,
+                       double seconds);
+/* Text; its last line has no line break. */
+OOMSIGHT_MUST_CHECK oomsight_status oomsight_top_render(oomsight_top *top, const oomsight_top_params *asked,
+                                                        const oomsight_render_params *params, char **ret_text,
+                                                        oomsight_error *reterr);
+
 /* ---- what is it? ------------------------------------------------------------------------------------------------- */
 
 /* What a text is that somebody pasted or dropped, as text or JSON: a command or manifest (for a check), a model's config, a memory

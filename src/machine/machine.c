@@ -67,20 +67,21 @@ static void read_all(const char *program, bool with_devices, oos_machine *machin
     machine->whole = true;
 }
 
-bool oos_machine_read(const char *program, bool with_devices, unsigned timeout_ms, oos_machine *ret_machine)
+/* `fill` writes `size` bytes in a process of its own, which is given up after the time. False: no memory or no process. */
+static bool in_child(void (*fill)(const void *asked, void *bytes), const void *asked, unsigned timeout_ms,
+                     void *ret_bytes, size_t size)
 {
     int ends[2];
-    oos_machine *shared =
-        mmap(NULL, sizeof *shared, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    void *shared = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (shared == MAP_FAILED) return false;
     if (pipe(ends) != 0) {
-        munmap(shared, sizeof *shared);
+        munmap(shared, size);
         return false;
     }
     pid_t const child = fork();
     if (child == 0) {
         close(ends[0]);
-        read_all(program, with_devices, shared);
+        fill(asked, shared);
         _exit(0);
     }
     close(ends[1]);
@@ -89,9 +90,37 @@ bool oos_machine_read(const char *program, bool with_devices, unsigned timeout_m
         bool const ended = poll(&end, 1, (int)timeout_ms) > 0;
         if (!ended) kill(child, SIGKILL);
         waitpid(child, NULL, ended ? 0 : WNOHANG); /* one that hangs in the driver is nobody to wait for */
-        memcpy(ret_machine, shared, sizeof *ret_machine);
+        memcpy(ret_bytes, shared, size);
     }
     close(ends[0]);
-    munmap(shared, sizeof *shared);
+    munmap(shared, size);
     return child > 0;
+}
+
+typedef struct asked {
+    const char *program;
+    bool with_devices;
+} asked;
+
+static void fill_all(const void *what, void *machine)
+{
+    const asked *all = what;
+    read_all(all->program, all->with_devices, machine);
+}
+
+bool oos_machine_read(const char *program, bool with_devices, unsigned timeout_ms, oos_machine *ret_machine)
+{
+    asked const all = {program, with_devices};
+    return in_child(fill_all, &all, timeout_ms, ret_machine, sizeof *ret_machine);
+}
+
+static void fill_nvml(const void *nothing, void *nvml)
+{
+    (void)nothing;
+    oos_nvml_ask(nvml);
+}
+
+bool oos_nvml_ask_within(unsigned timeout_ms, oos_nvml *ret_nvml)
+{
+    return in_child(fill_nvml, NULL, timeout_ms, ret_nvml, sizeof *ret_nvml);
 }

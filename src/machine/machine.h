@@ -54,7 +54,7 @@ int oos_libcuda_open(oos_libcuda *ret_cuda);
 
 enum {
     OOS_MACHINE_DEVICES = 64,
-    OOS_MACHINE_HOLDERS = 8,
+    OOS_MACHINE_HOLDERS = 32,
     OOS_MACHINE_PACKAGES = 16,
     OOS_MACHINE_CACHES = 8,
     OOS_MACHINE_PATH = 512
@@ -99,6 +99,8 @@ typedef struct oos_nvml {
 
 /* In this process; nothing of NVML stays loaded. CUDA_VISIBLE_DEVICES is looked at. */
 void oos_nvml_ask(oos_nvml *ret_nvml);
+/* The same in a process of its own, for whoever asks again and again. False: no memory or no process. */
+bool oos_nvml_ask_within(unsigned timeout_ms, oos_nvml *ret_nvml);
 
 typedef struct oos_host {
     oos_u64 total_bytes, available_bytes;    /* RAM */

@@ -597,6 +597,17 @@ void oos_report_run_json(oos_text *text, const oos_run_told *run);
 /* The fields "name" and "compute_capability" of a device. */
 void oos_report_run_card(oos_json_writer *w, const oos_run_device *device);
 
+/* What uses the GPUs, as a screen of `lines` lines: the last has the keys, and no line break. */
+typedef struct oos_top_words {
+    const char *host, *clock;
+    double every; /* seconds */
+    oos_top_order order;
+    bool paused;
+    unsigned lines;
+} oos_top_words;
+void oos_report_top(oos_text *text, const oos_top *top, const oos_top_words *words,
+                    const oomsight_render_params *params);
+
 /* The same of several runs for Prometheus. */
 void oos_report_run_metrics(oos_text *text, const oos_run_told *runs, size_t count);
 

@@ -76,6 +76,7 @@ static void read_processes(const oos_segment *segment, oos_run_state *state)
         for (unsigned d = 0; d < OOS_SEGMENT_DEVICES; d++) {
             row->held_bytes += process->held_bytes[d];
             row->peak_bytes += process->peak_bytes[d];
+            if (process->peak_bytes[d]) row->devices |= 1u << d;
         }
         state->lives |= row->lives;
         if (row->pinned_peak_bytes > state->pinned_peak_bytes)
@@ -104,8 +105,9 @@ void oos_run_read(const oos_segment *segment, oos_run_state *ret_state)
     for (uint32_t i = 0; i < segment->device_count && i < OOS_SEGMENT_DEVICES; i++) {
         const oos_segment_device *device = &segment->devices[i];
         if (!memchr(device->spec.name, 0, sizeof device->spec.name)) continue;
-        if (device->peak_bytes || device->refused_count)
-            read_device(device, &ret_state->devices[ret_state->device_count++]);
+        if (!device->peak_bytes && !device->refused_count) continue;
+        read_device(device, &ret_state->devices[ret_state->device_count]);
+        ret_state->devices[ret_state->device_count++].place = i;
     }
     read_processes(segment, ret_state);
     read_unseen(segment, ret_state);

@@ -22,12 +22,14 @@ typedef struct oos_run_device {
     uint64_t owners_by_phase[OOS_SEGMENT_PHASES][OOS_SEGMENT_OWNERS];
     uint64_t refused_count;
     bool outside_known, at_refusal_known;
+    unsigned place; /* in the segment */
 } oos_run_device;
 
 typedef struct oos_run_process {
     uint32_t pid;
     uint64_t held_bytes, peak_bytes; /* over all devices */
     uint64_t pinned_bytes, pinned_peak_bytes;
+    uint32_t devices; /* a bit for each place in the segment that it took memory of */
     bool lives;
 } oos_run_process;
 
@@ -128,3 +130,53 @@ typedef struct oos_serving {
 
 /* False: there is no such figure in it. */
 bool oos_serving_read(oos_view metrics, oos_serving *ret_serving);
+
+/* What uses the GPUs of this machine: a row for each process, of runs and, as NVML tells them, of others. */
+
+enum { OOS_TOP_ROWS = 256, OOS_TOP_SAMPLES = 32, OOS_TOP_NAME = 400 };
+#define OOS_TOP_WINDOW 60.0 /* seconds over which growth is told */
+#define OOS_TOP_ENDED 10.0  /* for so long a process that is gone is shown */
+
+typedef struct oos_top_gpu {
+    char name[96], bus_id[32];
+    uint64_t total_bytes, used_bytes;
+    unsigned number; /* as nvidia-smi counts */
+    bool is_slice;
+} oos_top_gpu;
+
+typedef struct oos_top_row {
+    uint32_t pid, run_pid; /* 0: under no run */
+    uint64_t start_ticks;
+    char name[OOS_TOP_NAME];
+    uint64_t gpus; /* a bit for each of oos_top.gpus */
+    uint64_t now_bytes, peak_bytes, limit_bytes,
+        left_bytes; /* limit and left: of the GPU where least is left */
+    bool now_known, left_known, refused, seen;
+    uint32_t phase;  /* OOS_SEGMENT_PHASES: not told */
+    double ended_at; /* 0: it lives */
+    double seconds[OOS_TOP_SAMPLES], bytes[OOS_TOP_SAMPLES];
+    unsigned samples;
+} oos_top_row;
+
+typedef enum oos_top_order { OOS_TOP_BY_MEMORY, OOS_TOP_BY_GROWTH, OOS_TOP_BY_PID } oos_top_order;
+
+typedef struct oos_top {
+    oos_top_gpu gpus[OOS_SEGMENT_DEVICES];
+    oos_top_row rows[OOS_TOP_ROWS];
+    unsigned gpu_count, row_count;
+    uint32_t unlimited_pid; /* of a run with a process that its limit does not hold; 0: none */
+    bool nvml_known;        /* what no run counts is seen, too */
+    bool silent;            /* the driver has not answered once, and is not asked again */
+} oos_top;
+
+/* `seconds`: never going back. A look has three parts: GPUs and their processes, each run, and what is gone. */
+void oos_top_begin(oos_top *top);
+void oos_top_run(oos_top *top, const oos_run_state *state, uint32_t launcher_pid);
+void oos_top_end(oos_top *top, double seconds);
+void oos_top_sort(oos_top *top, oos_top_order order);
+
+/* Bytes for each minute, over the last one; false while it is not yet known. */
+bool oos_top_growth(const oos_top_row *row, double *ret_per_minute);
+
+/* The words of a process for people: without the folder of its program, and without the interpreter before it. */
+void oos_top_name(const char *words, size_t len, char *ret_name, size_t capacity);

@@ -325,6 +325,7 @@ def screen(rows, columns):
     env = {k: v for k, v in os.environ.items() if k != "COLUMNS"}
     before = termios.tcgetattr(child)
     top = subprocess.Popen([%(b)r, "top"], stdin=child, stdout=child, stderr=child, env=dict(env, TERM="xterm"), start_new_session=True)
+    os.write(parent, b"d")
     text, until = b"", time.monotonic() + 4
     while time.monotonic() < until:
         if select.select([parent], [], [], 0.2)[0]: text += os.read(parent, 65536)
@@ -352,7 +353,7 @@ def top_fits_its_screen(scratch):
         bare = re.sub("\x1b\\[[0-9;]*[A-Za-z]", "", text.split("\x1b[H")[-1]).replace("\r", "").split("\n")
         check("%d x %d: every line is there" % (rows, columns), len(bare) <= rows and max(map(len, bare)) <= columns, bare)
         check("... of both engines", sum(bool(re.match("[0-9]+ +/", x)) for x in bare) >= 2, bare)
-        check("... below how many run, and the key that ends it", bare[0].startswith("2 runs, ") and "q ends it" in bare[0], bare)
+        check("... below how many run, and the key that ends it", bare[0].startswith("2 runs, ") and bare[-1].startswith("q "), bare)
         check("... what is left out is said", columns == 80 or "lines more" in "".join(bare), bare)
         check("... q ends it, and the terminal is as before", code == 0 and same, (code, same))
     wide = shown[0][2] if shown else ""
