@@ -488,8 +488,8 @@ OOMSIGHT_MUST_CHECK oomsight_status oomsight_run_render(const oomsight_run *run,
 /* The figures of several runs for Prometheus, family by family; each run's samples have its name as a label, and one of them
  * its number. */
 OOMSIGHT_MUST_CHECK oomsight_status oomsight_run_metrics(oomsight_run *const *runs, const int *pids,
-                                                         const char *const *names, size_t count, char **ret_text,
-                                                         oomsight_error *reterr);
+                                                         const char *const *names, size_t count,
+                                                         char **ret_text, oomsight_error *reterr);
 
 /* What uses the GPUs of this machine, a row for each process: of runs, and of others where NVML names them. */
 typedef struct oomsight_top oomsight_top;

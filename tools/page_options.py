@@ -15,6 +15,7 @@ OPTION = re.compile(r"(?<![\w./<-])--[a-zA-Z][\w-]*")
 OTHER = {
     "--cflags": "pkg-config",
     "--check": "tools/catalogue.py",
+    "--collector": "node_exporter",
     "--disable-pip-version-check": "pip",
     "--fit": "llama.cpp",
     "--gres": "Slurm",
@@ -29,6 +30,7 @@ OTHER = {
     "--suite": "meson",
     "--tags": "git",
     "--transformers": "tools/dump_architectures.py",
+    "--web": "node_exporter",
 }
 # What stands for any option.
 ANY = {"--flag", "--x", "--no-x"}

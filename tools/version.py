@@ -15,7 +15,6 @@ PLACES = {
     "examples/gates/production-stack-values.yaml": [r"oomsight:(\d\S+)"],
     "examples/fleet/kubernetes/daemonset.yaml": [r"oomsight:(\d\S+)"],
     "examples/fleet/kubernetes/file/incidents.yaml": [r"oomsight:(\d\S+)"],
-    "examples/fleet/kubernetes/kustomization.yaml": [r"newTag: ([\d.]+)"],
 }
 
 

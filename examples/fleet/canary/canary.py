@@ -14,6 +14,7 @@ import subprocess
 import sys
 import time
 
+# oomsight: ignore
 LINES = """INFO 01-01 00:00:00 [api_server.py:1] vLLM API server version 0.19.1
 INFO 01-01 00:00:00 [gpu_model_runner.py:1] Starting to load model canary...
   File "/usr/lib/python3/site-packages/vllm/v1/worker/gpu_worker.py", line 381, in load_model
