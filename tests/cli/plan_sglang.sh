@@ -30,6 +30,20 @@ own sglang serve "$work"
 own sglang serve "$work" --mem-fraction-static 0.8
 own sglang serve $models/small-llama --mem-fraction-static 1.2
 own sglang serve $models/small-llama --disaggregation-mode prefill
+own sglang serve $models/small-llama --disaggregation-mode decode --max-running-requests 16
+own sglang serve BAAI/bge-m3
+lines=1
+brief --engine sglang=0.5.23 -- $models/small-hybrid --max-mamba-cache-size 4
+brief --engine sglang=0.5.23 -- $models/small-hybrid --max-mamba-cache-size 5
+brief --engine sglang=0.5.23 -- $models/small-hybrid --disaggregation-mode decode
+echo "sparse latent attention: what a token takes by release, device and type"
+token() { "$OOMSIGHT" plan --offline --json --gpu "$1" --engine "sglang=$2" -- sglang serve zai-org/GLM-5.2-FP8 --tp 8 $3 | python3 -c 'import json, sys; plan = json.load(sys.stdin); print(plan["kv"]["bytes_per_token"], plan["kv"]["tokens"] % 64)'; }
+token h200x8 0.5.12
+token h200x8 0.5.16 "--kv-cache-dtype fp8_e4m3"
+token h200x8 0.5.23
+token h200x8 0.5.23 "--kv-cache-dtype fp8_e4m3"
+token b200x8 0.5.23
+token b200x8 0.5.23 "--dsa-prefill-backend flashmla_kv --dsa-decode-backend flashmla_kv"
 "$OOMSIGHT" plan --offline --gpu h100 -- sglang serve Qwen/Qwen3-8B --tp 1000000000000 | sed -n 's/^    sglang/sglang/p'
 "$OOMSIGHT" plan --offline --json --gpu gb10 -- sglang serve Qwen/Qwen3-8B | grep -o 'At --[a-z-]* '
 printf '#!/bin/sh\nexec python3 -m sglang.launch_server --model-path "%s" --mem-fraction-static 0.99\n' "$PWD/$models/small-llama" >"$work/start.sh"
