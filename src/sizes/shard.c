@@ -3,6 +3,7 @@
 #include "base/check.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 static bool stage_given(const char *list, uint64_t stage, uint64_t *ret_first, uint64_t *ret_count)
 {
@@ -20,6 +21,18 @@ static bool stage_given(const char *list, uint64_t stage, uint64_t *ret_first, u
         if (*end != ',') return false;
         list = end + 1;
     }
+}
+
+bool oos_shard_begins(const oos_shard *shard, uint64_t stage)
+{
+    return stage == 0 || (shard->ways.ends_everywhere & OOS_END_EMBED) != 0;
+}
+
+bool oos_shard_ends(const oos_shard *shard, uint64_t stage, const oos_matrix *matrix)
+{
+    bool const head = strcmp(matrix->module, "lm_head") == 0;
+    uint64_t const everywhere = shard->ways.ends_everywhere & (head ? OOS_END_HEAD : OOS_END_NORM);
+    return !(head && shard->ways.no_head) && (stage + 1 >= shard->pp || everywhere != 0);
 }
 
 /* distributed/utils.py get_pp_indices() of vLLM and SGLang: even shares; the remainder goes to the stages before the last, counted

@@ -171,6 +171,8 @@ static inline uint64_t oos_workspace_grown(const oos_workspace *workspace, uint6
 /* One rank of a model: how the model is cut over devices, and what an engine does with its tensors. An engine fills it; what is counted
  * from it is the same for every engine. */
 
+enum { OOS_END_EMBED = 1, OOS_END_NORM = 2, OOS_END_HEAD = 4 };
+
 /* What an engine and its release do with tensors. All zero is a plain PyTorch program of the oldest release. */
 typedef struct oos_weight_ways {
     const char *quantization, *load_format; /* asked for; NULL: the checkpoint's own */
@@ -192,6 +194,9 @@ typedef struct oos_weight_ways {
     bool lora_on_experts, lora_sharded;
     const char *draft_method; /* "eagle", "eagle3", ...; NULL: by the model */
     bool draft_whole;         /* embedding and head of a drafter are its own until the cache is allocated */
+    bool no_head;             /* a pooler runs in the place of it */
+    bool tower_first;         /* the encoder is built on the first stage alone */
+    uint64_t ends_everywhere; /* OOS_END_...: what is built on every stage */
 } oos_weight_ways;
 
 typedef struct oos_shard {
@@ -208,6 +213,10 @@ typedef struct oos_shard {
     uint64_t batch_tokens;
     oos_weight_ways ways;
 } oos_shard;
+
+/* Whether a matrix before the layers, or behind them, is built on that stage. */
+bool oos_shard_begins(const oos_shard *shard, uint64_t stage);
+bool oos_shard_ends(const oos_shard *shard, uint64_t stage, const oos_matrix *matrix);
 
 /* Layers of pipeline stage `stage`: [*ret_first, *ret_first + count). */
 uint64_t oos_shard_layers(const oos_shard *shard, uint64_t stage, uint64_t *ret_first);

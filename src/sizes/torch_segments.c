@@ -162,9 +162,9 @@ static bool walk_stage(const oos_shard *shard, uint64_t stage, const oos_weights
     w->cut = oos_cut_of(shard);
     uint64_t first;
     uint64_t const count = oos_shard_layers(shard, stage, &first);
-    if (shard->multimodal && (stage == 0 || !model->vision_first_only))
+    if (shard->multimodal && (stage == 0 || !(model->vision_first_only || shard->ways.tower_first)))
         matrices(w, model->vision_matrices[0], model->vision_matrices[1]);
-    if (stage == 0) matrices(w, model->first_stage[0], model->first_stage[1]);
+    if (oos_shard_begins(shard, stage)) matrices(w, model->first_stage[0], model->first_stage[1]);
     for (uint64_t i = first; i < first + count && !w->tried; i++) {
         const oos_layer *layer = &model->layers[i];
         uint64_t const before = i == first ? oos_min(layer->matrix_count, ATTENTION_MATRICES) : 0;
@@ -174,7 +174,8 @@ static bool walk_stage(const oos_shard *shard, uint64_t stage, const oos_weights
         matrices(w, layer->first_matrix + before, layer->matrix_count - before);
     }
     matrices(w, model->every_stage[0], model->every_stage[1]);
-    if (stage + 1 >= shard->pp) matrices(w, model->last_stage[0], model->last_stage[1]);
+    for (uint64_t i = model->last_stage[0]; i < model->last_stage[0] + (uint64_t)model->last_stage[1]; i++)
+        if (oos_shard_ends(shard, stage, &model->matrices[i])) matrices(w, i, 1);
     return true;
 }
 

@@ -115,6 +115,20 @@ static void tied_add(sum *s, total *into)
         if (model->matrices[i].split == OOS_SPLIT_VOCAB) range_add(s, i, 1, 1, into);
 }
 
+static void ends_add(const oos_shard *shard, uint64_t stage, sum *s, total *into)
+{
+    const uint32_t *range = s->model->last_stage;
+    uint64_t count = 0;
+    for (uint64_t i = range[0]; i < range[0] + (uint64_t)range[1]; i++)
+        if (oos_shard_ends(shard, stage, &s->model->matrices[i]))
+            count++;
+        else {
+            range_add(s, i - count, count, 1, into);
+            count = 0;
+        }
+    range_add(s, range[0] + (uint64_t)range[1] - count, count, 1, into);
+}
+
 static oomsight_status stage_add(oos_arena *arena, const oos_shard *shard, sum *s, uint64_t stage,
                                  total *into, oomsight_error *reterr)
 {
@@ -123,11 +137,12 @@ static oomsight_status stage_add(oos_arena *arena, const oos_shard *shard, sum *
     uint64_t first;
     uint64_t const count = oos_shard_layers(shard, stage, &first);
     OOS_TRY(layers_add(arena, s, model->layers, first, count, into, reterr));
-    if (first_stage) range_add(s, model->first_stage[0], model->first_stage[1], 1, into);
-    if (last_stage) range_add(s, model->last_stage[0], model->last_stage[1], 1, into);
-    if (last_stage && !first_stage && model->tied) tied_add(s, into);
+    bool const begins = oos_shard_begins(shard, stage);
+    if (begins) range_add(s, model->first_stage[0], model->first_stage[1], 1, into);
+    ends_add(shard, stage, s, into);
+    if (last_stage && !begins && model->tied && !shard->ways.no_head) tied_add(s, into);
     range_add(s, model->every_stage[0], model->every_stage[1], 1, into);
-    if (shard->multimodal && (first_stage || !model->vision_first_only))
+    if (shard->multimodal && (first_stage || !(model->vision_first_only || shard->ways.tower_first)))
         range_add(s, model->vision_matrices[0], model->vision_matrices[1], 1, into);
     return OOMSIGHT_OK;
 }

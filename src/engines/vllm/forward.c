@@ -165,23 +165,11 @@ static uint64_t context_of(const oos_setup *setup)
     return none ? 0 : oos_min(wish, setup->rules->mla_context_tokens);
 }
 
-/* A pooler runs in the place of the sampler. */
-static bool pools(const oos_setup *setup)
-{
-    const oos_given_flag *convert = oos_serve_given(setup->serve, "--convert");
-    const char *to = convert && convert->value ? convert->value : "";
-    const char *runner = setup->serve->runner ? setup->serve->runner : "";
-    bool const only = setup->model->pooling || setup->model->encoder_only;
-    if (only || strcmp(runner, "generate") == 0) return only;
-    return setup->model->pooling_modules || strcmp(runner, "pooling") == 0 || strcmp(to, "embed") == 0 ||
-           strcmp(to, "classify") == 0;
-}
-
 /* The newer runner's profile run from 0.33 on: a copy of the logits in fp32; FlashInfer has two more, masked and as probabilities
  * (top_k_top_p_sampling_from_logits), and does not run below 7.5 or on 16 multiprocessors. */
 static uint64_t profiled_bytes(const oos_setup *setup)
 {
-    if (!setup->v2_runner || !setup->rules->v2_profiles_sampler || pools(setup)) return 0;
+    if (!setup->v2_runner || !setup->rules->v2_profiles_sampler || oos_setup_pools(setup)) return 0;
     bool const small = setup->device.sms && setup->device.sms <= 16;
     bool const flash = oos_flag_or(setup->env->flashinfer_sampler, true);
     return flash && setup->device.capability >= 75 && !small ? 12 : 4;

@@ -1,6 +1,8 @@
 /* What the arithmetic of sizes/ is told of a start of vLLM. */
 #include "engines/vllm/setup/setup.h"
 
+#include <string.h>
+
 static void ways_by_rules(const vllm_rules *rules, oos_weight_ways *ways)
 {
     ways->torch_minor = rules->torch_minor;
@@ -16,6 +18,17 @@ static void ways_by_rules(const vllm_rules *rules, oos_weight_ways *ways)
     ways->mrope_fourfold = rules->mrope_fourfold;
     ways->qkv_ranges = rules->qkv_ranges_on_device;
     ways->lora_on_experts = rules->lora_on_experts;
+}
+
+bool oos_setup_pools(const oos_setup *setup)
+{
+    const oos_given_flag *convert = oos_serve_given(setup->serve, "--convert");
+    const char *to = convert && convert->value ? convert->value : "";
+    const char *runner = setup->serve->runner ? setup->serve->runner : "";
+    bool const only = setup->model->pooling || setup->model->encoder_only;
+    if (only || strcmp(runner, "generate") == 0) return only;
+    return setup->model->pooling_modules || strcmp(runner, "pooling") == 0 || strcmp(to, "embed") == 0 ||
+           strcmp(to, "classify") == 0;
 }
 
 oos_shard oos_setup_shard(const oos_setup *setup)
@@ -40,7 +53,10 @@ oos_shard oos_setup_shard(const oos_setup *setup)
                                    .attention_scales = 4, /* q, k, v and the probabilities */
                                    .expandable_segments = conf && strstr(conf, "expandable_segments:True")};
     if (setup->rules) ways_by_rules(setup->rules, &shard.ways);
+    if (setup->rules) shard.ways.tower_first = setup->v2_runner && setup->rules->v2_tower_first;
+    shard.ways.ends_everywhere = setup->rules ? oos_setup_says(setup, "ends_everywhere") : 0;
     if (!serve) return shard;
+    shard.ways.no_head = oos_setup_pools(setup);
     shard.ways.quantization = serve->quantization;
     shard.ways.load_format = serve->load_format;
     shard.ways.offload_gib = oos_setup_offload_gib(setup);
