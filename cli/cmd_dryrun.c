@@ -133,6 +133,8 @@ static int report(const dryrun_options *options, const dryrun_engine *engine, oo
         ending.load_requests += loads[i].requests;
         ending.load_answered += loads[i].answered + loads[i].aborted;
     }
+    oomsight_dryrun_about(dryrun, engine->asked ? engine->asked : engine->model,
+                          dryrun_now() - options->started);
     if (oomsight_dryrun_end(dryrun, &ending, &error) != OOMSIGHT_OK) return fail_with(&error);
     if (options->given->report) {
         cli_options to_file = *options->given;

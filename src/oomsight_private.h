@@ -241,6 +241,8 @@ typedef struct oomsight_dryrun_process {
 
 /* "NAME=value" was set so that requests can be sent: the engine by itself would start otherwise. */
 void oomsight_dryrun_with(oomsight_dryrun *dryrun, const char *assignment);
+/* For the page: the model as the command has it (NULL: none), and how long the run took. */
+void oomsight_dryrun_about(oomsight_dryrun *dryrun, const char *model, double seconds);
 
 /* All processes of the command at this moment; of each phase the moment is kept at which most is resident. */
 void oomsight_dryrun_host(oomsight_dryrun *dryrun, const oomsight_dryrun_process *processes, size_t count);

@@ -2,7 +2,7 @@
  * for what was put in), as the text report does. Code and quoted messages stay as they are. */
 'use strict';
 {
-  const pairs = @WORDS@;
+  const pairs = JSON.parse(document.getElementById('words').textContent);
   const literals = pairs.map(([en]) => en.split('{}'));
   const exact = new Map(pairs.filter(([en]) => !en.includes('{}')));
   const patterns = pairs.map(([, zh], i) => [literals[i], zh]).filter(([l]) => l.length > 1);

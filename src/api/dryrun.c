@@ -248,6 +248,12 @@ void oomsight_dryrun_with(oomsight_dryrun *dryrun, const char *assignment)
     dryrun->run.with = oos_arena_copy(dryrun->arena, oos_view_of(assignment));
 }
 
+void oomsight_dryrun_about(oomsight_dryrun *dryrun, const char *model, double seconds)
+{
+    if (model) dryrun->run.model = oos_arena_copy(dryrun->arena, oos_view_of(model));
+    dryrun->run.seconds = seconds;
+}
+
 void oomsight_dryrun_host(oomsight_dryrun *dryrun, const oomsight_dryrun_process *processes, size_t count)
 {
     oos_dryrun_log *log = &dryrun->run.log;

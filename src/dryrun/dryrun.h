@@ -151,7 +151,9 @@ typedef struct oos_dryrun {
     const char *denied_call;
     bool damaged; /* the segment was not readable at the end */
     const char *trace_path;
-    const char *with; /* a variable that was set for the requests, "NAME=value"; NULL: none */
+    const char *model; /* the word of the command; NULL: none */
+    double seconds;    /* the whole run; 0: not told */
+    const char *with;  /* a variable that was set for the requests, "NAME=value"; NULL: none */
 } oos_dryrun;
 
 /* What the device costs beside what allocation calls show. `outside_bytes` replaces the model when it is known: then all

@@ -7,7 +7,6 @@
 extern const char oos_report_page[], oos_words_script[];
 #define TEXT_MARK "@TEXT@"
 #define DATA_MARK "@DATA@"
-#define WORDS_MARK "@WORDS@"
 enum { PAIRS_MAX = 256 };
 
 /* What a page is made of. `documents` is a JSON array, `about` another with one object per document. */
@@ -57,7 +56,7 @@ static void put_pair(oos_json_writer *w, const oos_phrase *pair)
 
 static void put_end(oos_text *text, const char *rest, const oos_html_parts *p)
 {
-    const char *end = strstr(rest, "</body>"), *mark = strstr(oos_words_script, WORDS_MARK);
+    const char *end = strstr(rest, "</body>");
     if (!p->chinese) {
         oos_text_put(text, rest);
         return;
@@ -69,10 +68,10 @@ static void put_end(oos_text *text, const char *rest, const oos_html_parts *p)
     for (const oos_phrase *phrase = oos_phrases_zh; phrase->en; phrase++) put_pair(&w, phrase);
     oos_json_end_array(&w);
     oos_text_add(text, (oos_view){rest, (size_t)(end - rest)});
-    oos_text_put(text, "<script>\n");
-    oos_text_add(text, (oos_view){oos_words_script, (size_t)(mark - oos_words_script)});
+    oos_text_put(text, "<script type=\"application/json\" id=\"words\">");
     put_json(text, view_of(&json));
-    oos_text_put(text, mark + strlen(WORDS_MARK));
+    oos_text_put(text, "</script>\n<script>\n"); /* the policy has its hash, by tools/embed_text.py */
+    oos_text_put(text, oos_words_script);
     oos_text_put(text, "</script>\n");
     oos_text_put(text, end);
     text->failed |= json.failed;
@@ -235,6 +234,11 @@ void oos_report_dryrun_html(oos_text *text, const oos_dryrun *run, const oomsigh
     parts p = {.command = "dryrun", .chinese = oos_words_chinese(params)};
     oos_report_dryrun_json(&p.documents, run);
     oos_report_dryrun_text(&p.plain, run, &render);
-    oos_text_put(&p.about, "{}");
+    oos_json_writer w = {.text = &p.about};
+    char name[160];
+    oos_json_begin_object(&w);
+    oos_json_field_str(&w, "model", run->model ? oos_report_model_name(run->model, name, sizeof name) : NULL);
+    oos_json_field_u64(&w, "seconds", oos_u64_from(run->seconds));
+    oos_json_end_object(&w);
     put_report(text, &p);
 }

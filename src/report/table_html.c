@@ -10,7 +10,9 @@ extern const char oos_table_page[]; /* web/table.html, made by tools/embed_text.
 
 enum {
     LINE_COLUMNS = 1 << 20, /* a paragraph is one line */
-    UNBROKEN_BYTES = 28     /* a word that is shorter stays whole on a phone */
+    UNBROKEN_BYTES = 28,    /* a word that is shorter stays whole on a phone */
+    ROWS_OPEN = 8,
+    CARDS_OPEN = 6 /* the others are folded */
 };
 
 /* What people read in place of a mark of the page. */
@@ -253,6 +255,35 @@ static void put_card(oos_text *body, bool chinese, const oos_need_gpu *choice, b
     oos_text_put(body, "</span>");
 }
 
+static void put_fold(oos_text *body, bool chinese, size_t count, const char *one, const char *many)
+{
+    char line[64];
+    snprintf(line, sizeof line, "%zu %s", count, count == 1 ? one : many);
+    oos_text_put(body, "<details><summary>");
+    put_words(body, chinese, line);
+    oos_text_put(body, "</summary>");
+}
+
+static void put_cards(oos_text *body, bool chinese, const oos_plan *plan, size_t first)
+{
+    const oos_need_gpu *row = &plan->help.choices[first];
+    oos_choice_row const all = oos_choice_row_of(plan, first);
+    size_t cards = 0, shown = 0;
+    for (size_t i = first; i < plan->help.choice_count; i++)
+        cards += oos_choice_same_row(row, &plan->help.choices[i]);
+    bool const folds = cards > CARDS_OPEN + 1;
+    for (size_t i = first; i < plan->help.choice_count; i++) {
+        if (!oos_choice_same_row(row, &plan->help.choices[i])) continue;
+        if (folds && shown == CARDS_OPEN)
+            put_fold(body, chinese, cards - shown, "more GPU", "more GPUs");
+        else if (shown)
+            oos_text_put(body, ", ");
+        put_card(body, chinese, &plan->help.choices[i], all.most == all.least, all.certain > 0);
+        shown++;
+    }
+    if (folds) oos_text_put(body, "</details>");
+}
+
 static void put_choice(oos_text *body, bool chinese, const oos_plan *plan, size_t first)
 {
     const oos_need_gpu *row = &plan->help.choices[first];
@@ -267,11 +298,7 @@ static void put_choice(oos_text *body, bool chinese, const oos_plan *plan, size_
                     all.most > all.least ? "\u2265 " : "", tokens);
     put_words(body, chinese, "KV tokens");
     oos_text_put(body, "</span></td><td>");
-    for (size_t i = first; i < plan->help.choice_count; i++) {
-        if (!oos_choice_same_row(row, &plan->help.choices[i])) continue;
-        if (i > first) oos_text_put(body, ", ");
-        put_card(body, chinese, &plan->help.choices[i], all.most == all.least, certain);
-    }
+    put_cards(body, chinese, plan, first);
     oos_text_put(body, "</td><td>");
     for (size_t i = 0; i < row->flag_count; i++) {
         if (i) oos_text_put(body, " ");
@@ -292,10 +319,20 @@ void oos_report_choices_html(oos_text *text, const oos_plan *plan, const oomsigh
              plan->engine_version, plan->help.choice_count);
     put_element(&body, chinese, "h1", line);
     if (plan->help.choice_count) {
+        size_t rows = 0, shown = 0;
+        for (size_t i = 0; i < plan->help.choice_count; i++) rows += oos_choice_begins_row(plan, i);
+        bool const folds = rows > ROWS_OPEN + 1;
         put_head(&body, chinese, "choices", heads, sizeof heads / sizeof *heads);
-        for (size_t i = 0; i < plan->help.choice_count; i++)
-            if (oos_choice_begins_row(plan, i)) put_choice(&body, chinese, plan, i);
-        oos_text_put(&body, "</tbody></table>");
+        for (size_t i = 0; i < plan->help.choice_count; i++) {
+            if (!oos_choice_begins_row(plan, i)) continue;
+            if (folds && shown++ == ROWS_OPEN) {
+                oos_text_put(&body, "</tbody></table>\n");
+                put_fold(&body, chinese, rows - ROWS_OPEN, "more size of GPU", "more sizes of GPU");
+                put_head(&body, chinese, "choices", heads, sizeof heads / sizeof *heads);
+            }
+            put_choice(&body, chinese, plan, i);
+        }
+        oos_text_put(&body, folds ? "</tbody></table></details>" : "</tbody></table>");
     } else if (plan->answer.why)
         put_element(&body, chinese, "p", plan->answer.why);
     put_page(text, chinese, "plan", line, &body);

@@ -1,5 +1,6 @@
 /* The screen of `oomsight top`: the GPUs, then a row for each process. Columns that do not fit are left out, the least needed first. */
 #include "report/report.h"
+#include "base/locale.h"
 #include "base/shown.h"
 #include "run/run.h"
 
@@ -67,8 +68,8 @@ static const char *bytes_word(char word[24], bool known, double bytes, const cha
 {
     bool const small = bytes < 0x1p30 && bytes > -0x1p30;
     if (!known) return "-";
-    snprintf(word, 24, small && *sign ? "%s%.0f MiB" : "%s%.2f GiB", sign,
-             (bytes < 0 ? -bytes : bytes) / (small && *sign ? 0x1p20 : 0x1p30));
+    oos_format(word, 24, small && *sign ? "%s%.0f MiB" : "%s%.2f GiB", sign,
+               (bytes < 0 ? -bytes : bytes) / (small && *sign ? 0x1p20 : 0x1p30));
     return word;
 }
 
@@ -154,8 +155,8 @@ static void put_gpu(const oos_style *style, const oos_top_gpu *gpu)
         oos_text_put(style->text, " ");
     }
     if (gpu->total_bytes)
-        snprintf(figures, sizeof figures, "%7.2f / %7.2f GiB %4.0f %%", oos_gib(gpu->used_bytes),
-                 oos_gib(gpu->total_bytes), 100 * share);
+        oos_format(figures, sizeof figures, "%7.2f / %7.2f GiB %4.0f %%", oos_gib(gpu->used_bytes),
+                   oos_gib(gpu->total_bytes), 100 * share);
     else
         snprintf(figures, sizeof figures, "shares the host's memory");
     oos_style_put(style, "%s", figures);
@@ -168,7 +169,8 @@ static void put_first(const oos_style *style, const oos_top_words *words)
     oos_style inside = *style;
     char right[64];
     inside.text = &line;
-    int const taken = snprintf(right, sizeof right, "%.16s  %g s", words->clock, words->every);
+    oos_format(right, sizeof right, "%.16s  %g s", words->clock, words->every);
+    size_t const taken = strlen(right);
     unsigned const room = style->width > 14 + (unsigned)taken ? style->width - 14 - (unsigned)taken : 0;
     oos_style_ink(&inside, OOS_INK_BOLD, "oomsight top");
     oos_text_put(&line, room ? "  " : "");

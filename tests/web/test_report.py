@@ -65,6 +65,11 @@ class Report:
     def look(self, name, path):
         self.claim("%s: under 300 KB" % name, os.path.getsize(path) < 300 << 10, os.path.getsize(path))
         static = name.split()[0] in TABLES
+        with open(path, encoding="utf-8") as f: page = f.read()
+        policy = re.search(r'http-equiv="Content-Security-Policy" content="([^"]*)"', page).group(1)
+        hashes = {base64.b64encode(hashlib.sha256(body.encode()).digest()).decode() for body in re.findall("<(?:script|style)>(.*?)</(?:script|style)>", page, re.DOTALL)}
+        self.claim("%s: its policy allows its own script and style by their hash, and nothing else" % name, "unsafe" not in policy and
+                   policy.startswith("default-src 'none'; ") and hashes and hashes <= set(re.findall("sha256-([^']*)", policy)), (policy, hashes))
         for width in (1400, 800, 320) if static else (1200, 390):
             for dark in (False, True):
                 where = "%s at %d%s" % (name, width, " dark" if dark else "")
@@ -191,6 +196,15 @@ class Report:
         rows = self.browser.run("[...document.querySelectorAll('tbody tr')].map(r => [...r.cells].map(c => c.innerText))")
         self.claim("%s: one headline" % name, self.browser.run("document.querySelectorAll('h1').length") == 1)
         if name == "choices":
+            self.browser.open(self.make("wide", ["plan", "--offline", "--gpu", "all", "--", "vllm", "serve", "Qwen/Qwen3-0.6B"]), 320)
+            high = self.browser.run("document.documentElement.scrollHeight")
+            self.claim("choices: a small model, which most GPUs hold, is below 3,000 px at 320 px", high < 3000, high)
+            shut = self.browser.run("[...document.querySelectorAll('details')].filter(d => !d.open).length")
+            self.claim("... what is more is folded, and opens without a script", shut > 1 and self.browser.run(
+                "(d => (d.open = true, document.documentElement.scrollHeight))([...document.querySelectorAll('main > details')][0])") > high, shut)
+            self.browser.open(path, 1400)
+            self.browser.run("document.querySelectorAll('details').forEach(d => { d.open = true; d.querySelector('summary').textContent = '' })")
+            rows = self.browser.run("[...document.querySelectorAll('tbody tr')].map(r => [...r.cells].map(c => c.innerText.replace(/\\n+/g, ', ')))")
             seen = sum(len(re.split(", (?!000)", cells[2])) for cells in rows)
             self.claim("%s: every GPU of the JSON is there" % name, len({c["gpu"] + str(c["count"]) for c in answer["choices"]}) == seen, seen)
             return
