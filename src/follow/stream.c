@@ -463,6 +463,18 @@ typedef struct fields {
     char kinds[4];                       /* oos_scan_kind of these */
 } fields;
 
+/* Digits, with a point within them or none: other numbers are rare. */
+static bool is_simple_number(oos_view raw)
+{
+    size_t points = 0;
+    for (size_t i = 0; i < raw.len; i++) {
+        points += raw.ptr[i] == '.';
+        if (raw.ptr[i] != '.' && (raw.ptr[i] < '0' || raw.ptr[i] > '9')) return false;
+    }
+    bool const zero = raw.len > 1 && raw.ptr[0] == '0' && raw.ptr[1] != '.';
+    return raw.len && !zero && points < 2 && raw.ptr[0] != '.' && raw.ptr[raw.len - 1] != '.';
+}
+
 static bool read_fields(oos_view text, fields *f)
 {
     static const char *const names[] = {"stream", "line", "cursor", "time"};
@@ -473,11 +485,16 @@ static bool read_fields(oos_view text, fields *f)
     for (oos_view key, value; oos_scan_key(&in, &key);) {
         oos_scan_kind const kind = oos_scan_peek(&in);
         size_t at = 0, len;
-        if (memchr(key.ptr, '\\', key.len) || oos_view_is(key, "end")) return false;
+        if (memchr(key.ptr, '\\', key.len) || !oos_json_plain_text(key, NULL, &len)) return false;
+        if (oos_view_is(key, "end")) return false;
         while (at < 4 && !oos_view_is(key, names[at])) at++;
         if (kind == OOS_SCAN_STRING ? !oos_scan_string(&in, &value) : !oos_scan_skip(&in, &value))
             return false;
         if (at == 4 && kind == OOS_SCAN_STRING && !oos_json_plain_text(value, NULL, &len)) return false;
+        if (kind == OOS_SCAN_NUMBER && !is_simple_number(value)) return false;
+        if (kind == OOS_SCAN_WORD && !oos_view_is(value, "true") && !oos_view_is(value, "false") &&
+            !oos_view_is(value, "null"))
+            return false;
         if (at == 4) continue;
         if (f->kinds[at]) return false;
         f->kinds[at] = (char)kind;
@@ -525,7 +542,6 @@ static bool take_quickly(oos_streams *all, oos_view text, oomsight_status *ret_s
                        !oos_json_plain_text(f.time, time, &time_len)))
         return false;
     time[time_len] = '\0';
-    if (number && time[strspn(time, "0123456789.")]) return false;
     oos_text *line = &all->line;
     line->len = 0;
     while (line->capacity < f.line.len && !line->failed) oos_text_add(line, f.line);
