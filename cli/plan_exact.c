@@ -35,6 +35,7 @@ struct plan_asker {
     const oomsight_data *data;
     char scratch[600];
     process processes[PROCESSES_MAX];
+    dryrun_engine installed; /* the last that was looked for; no name: none yet */
     uint64_t requests;
     unsigned losses; /* one after the other: of processes that ended without an answer */
     char *lost;      /* why the last one did */
@@ -393,12 +394,31 @@ static bool scratch_make(asking *a)
     return false;
 }
 
+/* Nothing is imported for a command of another release. */
+static bool release_is_here(asking *a)
+{
+    const oomsight_question *q = a->question;
+    dryrun_engine *known = &a->asker->installed;
+    unsigned here[3] = {0}, planned[3] = {0};
+    if (!known->name || strcmp(known->name, q->engine) != 0 || strcmp(known->interpreter, a->python) != 0) {
+        *known = (dryrun_engine){.name = q->engine};
+        snprintf(known->interpreter, sizeof known->interpreter, "%s", a->python);
+        dryrun_engine_ask(known);
+    }
+    if (sscanf(known->version, "%u.%u.%u", &here[0], &here[1], &here[2]) != 3 || !q->release ||
+        sscanf(q->release, "%u.%u.%u", &planned[0], &planned[1], &planned[2]) != 3 ||
+        memcmp(here, planned, sizeof here) == 0)
+        return true;
+    problem_set(a, "%s %s is installed, and %s is planned", q->title, known->version, q->release);
+    return false;
+}
+
 static void ask(void *own, const oomsight_question *question, oomsight_exact *ret_exact)
 {
     plan_asker *asker = own;
     asking a = {.asker = asker, .question = question, .id = ++asker->requests};
     char *request = NULL;
-    if (scratch_make(&a) && python_find(&a) && program_find(&a) && model_settle(&a) &&
+    if (scratch_make(&a) && python_find(&a) && program_find(&a) && release_is_here(&a) && model_settle(&a) &&
         (request = request_make(&a)))
         talk(&a, request);
     free(request);

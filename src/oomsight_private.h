@@ -149,7 +149,7 @@ OOMSIGHT_MUST_CHECK oomsight_status oomsight_measure(const oomsight_measure_para
  * that are to be simulated. All of it lives as long as the plan and the words of its command. OOMSIGHT_UNSUPPORTED: it is no command
  * that can be asked about. */
 typedef struct oomsight_question {
-    const char *engine, *title; /* "vllm", "vLLM" */
+    const char *engine, *title, *release; /* "vllm", "vLLM"; the one that was named, NULL: any */
     const char *const *words;
     size_t word_count;
     const char *const *environment;

@@ -241,6 +241,7 @@ void oos_matrix_model_digest(oos_arena *arena, oos_matrix_slot *slot);
 /* What the files of planning share: the handle, and the steps that plan.c takes one after the other. */
 
 struct oomsight_plan {
+    bool release_named; /* by the command, or beside it */
     oos_arena *arena;
     oomsight_model *own_model; /* NULL when the caller brought one */
     oomsight_model *draft;

@@ -56,8 +56,12 @@ oomsight_status oomsight_plan_question(oomsight_plan *plan, oomsight_question *r
     const char **list = OOS_NEW_ARRAY(plan->arena, const char *, plan->word_count + 1),
                **environment = OOS_NEW_ARRAY(plan->arena, const char *, plan->word_count + 1);
     if (!list || !environment) return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for the command");
+    char printed[32];
+    oos_version_print(plan->start.version, printed, sizeof printed);
+    const char *release = oos_arena_copy(plan->arena, oos_view_of(printed));
     oomsight_question q = {.engine = plan->engine->words->name,
                            .title = plan->engine->words->title,
+                           .release = plan->release_named ? release : NULL,
                            .words = list,
                            .environment = environment,
                            .model = plan->serve.model};

@@ -190,6 +190,7 @@ oomsight_status oos_ask_release(oomsight_plan *plan, oos_plan_ask *ask, oomsight
         ask->newer = "A nightly build is newer than any supported version: the rules of the latest supported "
                      "release are used.";
     plan->start.version = version;
+    plan->release_named = said && said != installed;
     plan->start.beyond = oos_rule_book_beyond(plan->facts->rules, version);
     if (nightly) plan->start.beyond = (unsigned)oos_max(plan->start.beyond, 1);
     return OOMSIGHT_OK;
