@@ -1,6 +1,6 @@
 /* Who uses the GPUs of this machine, and how that changes while one looks. */
 #include "run/run.h"
-#include "base/ascii.h"
+#include "base/check.h"
 #include "machine/machine.h"
 
 #include <fcntl.h>
@@ -164,6 +164,7 @@ static void sample(oos_top_row *row, double seconds)
     row->samples -= old;
     memmove(row->seconds, row->seconds + old, row->samples * sizeof *row->seconds);
     memmove(row->bytes, row->bytes + old, row->samples * sizeof *row->bytes);
+    oos_assert(row->samples < OOS_TOP_SAMPLES);
     row->seconds[row->samples] = seconds;
     row->bytes[row->samples++] = (double)row->now_bytes;
 }
@@ -180,6 +181,7 @@ void oos_top_end(oos_top *top, double seconds)
         if (kept != i) top->rows[kept] = *row;
         kept++;
     }
+    oos_assert(kept <= OOS_TOP_ROWS);
     top->row_count = kept;
 }
 
