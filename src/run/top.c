@@ -54,6 +54,7 @@ static void name_read(oos_top_row *row, const char *told)
 /* NULL: there are too many. */
 static oos_top_row *row_of(oos_top *top, uint32_t pid, const char *told)
 {
+    oos_assert(top->row_count <= OOS_TOP_ROWS);
     oos_top_row *row = NULL;
     uint64_t const start = oos_process_start_ticks(pid);
     for (unsigned i = 0; i < top->row_count && !row; i++)

@@ -1,6 +1,7 @@
 /* What the installed engine resolved and built, in the place of what was resolved and counted here: only what has the same meaning in both, and
  * only within what a start can have. What helps is looked for by the rules alone. */
 #include "engines/sglang/sglang.h"
+#include "base/check.h"
 
 #include <string.h>
 
@@ -41,6 +42,7 @@ void oos_sglang_take_resolved(const oos_exact *exact, sglang_setup *s)
         s->fraction = share->real;
     oos_exact_whole(exact, "max_num_batched_tokens", MANY, &s->chunk);
     if (exact->sizes_known) {
+        oos_assert(exact->size_count <= OOS_EXACT_SIZES_MAX);
         s->decode_graphs = exact->size_count;
         if (exact->size_count) s->decode_batch = exact->sizes[exact->size_count - 1];
     }
