@@ -231,9 +231,11 @@ function showReport(html) {
   frame.hidden = false;
   frame.title = words('report');
   frame.style.height = '320px';
-  /* the report's policy refuses what is put behind it here; this one still lets nothing reach the network */
-  const inside = html.replace(/(<meta http-equiv="Content-Security-Policy" content=")[^"]*/, "$1default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'");
-  frame.srcdoc = (theme ? inside.replace('<html', '<html data-theme="' + theme + '"') : inside) + TAIL;
+  /* the report's policy, and a nonce for what is put behind it here */
+  const nonce = [...crypto.getRandomValues(new Uint8Array(12))].map(byte => byte.toString(16).padStart(2, '0')).join('');
+  const inside = html.replace(/(<meta http-equiv="Content-Security-Policy" content=")([^"]*)/, (_, tag, policy) =>
+    tag + (policy.includes('script-src') ? policy : policy + '; script-src').replace(/(?:style|script)-src/g, "$& 'nonce-" + nonce + "'"));
+  frame.srcdoc = (theme ? inside.replace('<html', '<html data-theme="' + theme + '"') : inside) + TAIL.replaceAll('@NONCE@', nonce);
   $('report').replaceWith(frame);
   told = null;
   if (saved) URL.revokeObjectURL(saved);
@@ -244,8 +246,8 @@ function showReport(html) {
 }
 /* Behind the report in its frame: it tells how high it is, and what its first lines say; at once, as a frame that is out of sight is not
  * drawn. One button for the colours is enough. */
-const TAIL = '<style>#theme, h1, h1 + p:not(.dim), .first, body > header, .told { display: none } body { padding: 8px 12px } footer { display: none }</style>' +
-  '<script>{ const tell = () => { const h = document.querySelector("h1"), p = [...document.querySelectorAll("main p, article p")].find(x => !x.closest(".dim") && x.textContent.trim());' +
+const TAIL = '<style nonce="@NONCE@">#theme, h1, h1 + p:not(.dim), .first, body > header, .told { display: none } body { padding: 8px 12px } footer { display: none }</style>' +
+  '<script nonce="@NONCE@">{ const tell = () => { const h = document.querySelector("h1"), p = [...document.querySelectorAll("main p, article p")].find(x => !x.closest(".dim") && x.textContent.trim());' +
   ' parent.postMessage({ height: Math.ceil(document.body.getBoundingClientRect().bottom + 8), title: h ? [...h.childNodes].filter(n => n.className !== "phase").map(n => n.textContent.trim().replace(/^[:,] */, "")).filter(Boolean).join(": ").replace(/: (?=[(]|in |perhaps )/g, " ") : "",' +
   ' why: p ? p.textContent.trim() : "", kind: h && h.querySelector(".verdict") ? h.querySelector(".verdict").className : "" }, "*") }; tell(); new ResizeObserver(tell).observe(document.body) }</scr' + 'ipt>';
 addEventListener('message', event => {
