@@ -8,6 +8,7 @@ is missing, no memory - is "unknown" and never "refused"."""
 import contextlib
 import gc
 import importlib
+import io
 import json
 import linecache
 import os
@@ -93,6 +94,25 @@ def clean(text):
 
 # ---- a process for each command ----
 
+def told(steps):
+    """What an engine says while `steps` go on: each is the name of the stage that begins, or a part of the answer."""
+    said, stage, answer = io.StringIO(), None, {"verdict": "unknown"}
+    try:
+        with contextlib.redirect_stderr(said), contextlib.redirect_stdout(io.StringIO()):
+            for step in steps:
+                if isinstance(step, str):
+                    stage = step
+                else:
+                    answer.update(step)
+    except SystemExit:
+        text = said.getvalue()
+        at = text.rfind("error: ")
+        answer.update(verdict="refused" if at >= 0 else "unknown", stage=stage, error="SystemExit", text=clean(text[at + 7 if at >= 0 else 0:]))
+    except BaseException as error:  # noqa: B902 whatever the engine dies of is its answer
+        answer.update(verdict="unknown" if stage is None or of_machine(error) else "refused", stage=stage, error=type(error).__name__, text=clean(sentence(error)))
+    return answer
+
+
 def judge(engine, request, out):
     """In the child: the answer as one line, and which modules it took."""
     import resource
@@ -105,7 +125,7 @@ def judge(engine, request, out):
         os.dup2(null, fd)
     os.environ.update({str(key): str(value) for key, value in (request.get("env") or {}).items() if engine.is_asked(str(key))})
     begun = time.monotonic()
-    answer = engine.answer_to([str(part) for part in request["argv"]], int(request.get("count") or 0))
+    answer = told(engine.steps([str(part) for part in request["argv"]], int(request.get("count") or 0)))
     answer["seconds"] = round(time.monotonic() - begun, 3)
     answer["imported"] = [name for name, module in list(sys.modules.items()) if name not in known and getattr(module, "__spec__", None)]
     with os.fdopen(out, "wb") as file:
@@ -165,6 +185,13 @@ def learn(names):
     settle()
 
 
+def load(names):
+    """Once, and not in each command's process. What this release does not have is left out."""
+    for name in names:
+        with contextlib.suppress(ImportError):
+            importlib.import_module(name)
+
+
 def settle():
     """Nothing that is here now is looked at again by the collector, which would write to pages that all share."""
     gc.collect()
@@ -181,7 +208,7 @@ def requests(file):
 
 
 def main(engine):
-    """`engine`: NAME, begin() -> its release, is_asked(variable), answer_to(argv, devices)."""
+    """`engine`: NAME, begin() -> its release, is_asked(variable), steps(argv, devices) as `told` takes them."""
     source, sink = (int(part) for part in os.environ.pop("OOMSIGHT_ASK").split(","))
     begun = time.monotonic()
     with os.fdopen(source, encoding="utf-8") as commands, os.fdopen(sink, "w", encoding="utf-8") as answers:

@@ -1,11 +1,8 @@
 """What the SGLang that is installed says of a command (oomsight_ask.py): its parser, its resolving of arguments, its model config, and its classes
 built without memory."""
 import contextlib
-import importlib
-import io
 import os
 import sys
-import types
 
 import oomsight_ask as asking
 
@@ -199,43 +196,23 @@ def devices(count):
     torch.cuda.device_count = lambda: count
 
 
-def resolved(argv):
-    """What the launcher does with its words, as far as the arguments; says its stage to `begun`."""
+def steps(argv, count):
     from sglang.srt.server_args import prepare_server_args
     normalize = None
     with contextlib.suppress(ImportError):
         from sglang.cli.serve import _normalize_positional_model_path as normalize
-    words = normalize(argv)[0] if normalize else ["--model-path"] + argv
-    yield "parser", None
-    args = prepare_server_args(words)
-    yield "resolving", None
+    if count:
+        devices(count)
+    yield "parser"
+    args = prepare_server_args(normalize(argv)[0] if normalize else ["--model-path"] + argv)
+    yield "resolving"
     if hasattr(args, "resolve_once"):
         args.resolve_once()
     args.check_server_args()
-    yield "config", None
-    yield "done", (args, model_of(args))
-
-
-def answer_to(argv, count):
-    if count:
-        devices(count)
-    said, stage, answer = io.StringIO(), "parser", {"verdict": "unknown"}
-    try:
-        with contextlib.redirect_stderr(said), contextlib.redirect_stdout(io.StringIO()):
-            for stage, found in resolved(argv):
-                pass
-            args, model = found
-            stage = "model"
-            built = sizes(args, model)
-            answer.update(built, verdict="taken", values=values(view(args), model))
-    except SystemExit:
-        text = said.getvalue()
-        at = text.rfind("error: ")
-        answer.update(verdict="refused" if at >= 0 else "unknown", stage=stage, error="SystemExit", text=asking.clean(text[at + 7 if at >= 0 else 0:]))
-    except BaseException as error:  # noqa: B902 whatever the engine dies of is its answer
-        answer.update(verdict="unknown" if asking.of_machine(error) else "refused", stage=stage, error=type(error).__name__,
-                      text=asking.clean(asking.sentence(error)))
-    return answer
+    yield "config"
+    model = model_of(args)
+    yield "model"
+    yield {**sizes(args, model), "verdict": "taken", "values": values(view(args), model)}
 
 
 def is_asked(name):
@@ -251,10 +228,8 @@ def begin():
     release = asking.release_of("sglang", "SGLang")
     import torch
     torch.cuda._is_in_bad_fork = lambda: False  # a fork behind a device that does not mind one
-    for name in ("sglang.cli.serve", "sglang.srt.server_args", "sglang.srt.configs.model_config", "sglang.srt.arg_groups.pipeline",
-                 "sglang.srt.model_executor.model_runner", "sglang.srt.model_executor.pool_configurator", "sglang.srt.models.registry"):
-        with contextlib.suppress(ImportError):  # once, and not in each command's process
-            importlib.import_module(name)
+    asking.load(("sglang.cli.serve", "sglang.srt.server_args", "sglang.srt.configs.model_config", "sglang.srt.arg_groups.pipeline",
+                 "sglang.srt.model_executor.model_runner", "sglang.srt.model_executor.pool_configurator", "sglang.srt.models.registry"))
     from sglang.srt import server_args
     import argparse
     server_args.ServerArgs.add_cli_args(argparse.ArgumentParser())  # what is worked out once about its fields

@@ -1,7 +1,5 @@
 """What the vLLM that is installed says of a command (oomsight_ask.py): its parser, its configuration, and its classes built without memory."""
 import contextlib
-import importlib
-import io
 import os
 import sys
 
@@ -242,32 +240,21 @@ def devices(count):
             module.cuda_device_count_stateless = lambda: count
 
 
-def answer_to(argv, count):
+def steps(argv, count):
     from vllm.engine.arg_utils import AsyncEngineArgs
     from vllm.usage.usage_lib import UsageContext
     parser, command = PARSER
     if count:
         devices(count)
-    said, stage, answer = io.StringIO(), "parser", {"verdict": "unknown"}
-    try:
-        with contextlib.redirect_stderr(said), contextlib.redirect_stdout(io.StringIO()):
-            arguments = parser.parse_args(["serve"] + argv)
-            stage = "frontend"
-            command.validate(arguments)
-            if getattr(arguments, "model_tag", None) is not None:
-                arguments.model = arguments.model_tag
-            stage = "config"
-            config = AsyncEngineArgs.from_cli_args(arguments).create_engine_config(usage_context=UsageContext.OPENAI_API_SERVER)
-            answer.update(verdict="taken", values=values(config))
-            answer.update(sizes(config))
-    except SystemExit:
-        text = said.getvalue()
-        at = text.rfind("error: ")
-        answer.update(verdict="refused" if at >= 0 else "unknown", stage=stage, error="SystemExit", text=asking.clean(text[at + 7 if at >= 0 else 0:]))
-    except BaseException as error:  # noqa: B902 whatever the engine dies of is its answer
-        answer.update(verdict="unknown" if asking.of_machine(error) else "refused", stage=stage, error=type(error).__name__,
-                      text=asking.clean(asking.sentence(error)))
-    return answer
+    yield "parser"
+    arguments = parser.parse_args(["serve"] + argv)
+    yield "frontend"
+    command.validate(arguments)
+    if getattr(arguments, "model_tag", None) is not None:
+        arguments.model = arguments.model_tag
+    yield "config"
+    config = AsyncEngineArgs.from_cli_args(arguments).create_engine_config(usage_context=UsageContext.OPENAI_API_SERVER)
+    yield {"verdict": "taken", "values": values(config), **sizes(config)}
 
 
 def is_asked(name):
@@ -282,9 +269,7 @@ def begin():
     os.environ.update(VLLM_CONFIGURE_LOGGING="0", VLLM_NO_USAGE_STATS="1", DO_NOT_TRACK="1", TORCHINDUCTOR_COMPILE_THREADS="1", HUMMING_DISABLE_PARALLEL_BUILD="1")
     release = asking.release_of("vllm", "vLLM")
     mend()
-    for name in ("vllm.v1.engine.core", "vllm.v1.worker.worker_base", "vllm.v1.worker.gpu.attn_utils", "vllm.model_executor.model_loader.utils"):
-        with contextlib.suppress(ImportError):  # once, and not in each command's process
-            importlib.import_module(name)
+    asking.load(("vllm.v1.engine.core", "vllm.v1.worker.worker_base", "vllm.v1.worker.gpu.attn_utils", "vllm.model_executor.model_loader.utils"))
     with contextlib.suppress(Exception):
         import torch._dynamo
         from vllm.plugins import load_general_plugins

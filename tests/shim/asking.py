@@ -23,9 +23,22 @@ def is_asked(name):
     return name.startswith("SMALL_")
 
 
-def answer_to(argv, count):
+def steps(argv, count):
     kind = argv[0]
     TOLD.append(kind)
+    if kind in ("is refused", "parser refuses", "parser leaves"):
+        yield "parser"
+        if kind == "parser refuses":
+            print("usage: small\nsmall: error: no such flag", file=sys.stderr)
+        if kind != "is refused":
+            sys.exit(2)
+        yield {"values": {}}
+        yield "config"
+        raise ValueError("one of two is to be given")
+    yield answer_to(kind, count)
+
+
+def answer_to(kind, count):
     if kind == "dies":
         os.kill(os.getpid(), signal.SIGSEGV)
     elif kind == "exits":
@@ -87,6 +100,10 @@ def main():
     assert told[0]["values"] == told[-1]["values"] == {"told": 1, "count": 2, "env": "taken", "other": None}  # nothing is left of the others
     assert [row["values"]["had"] for kind, row in rows if kind == "has"] == [False, True]
     assert told[1]["text"] == "it ended with 11 before it answered" and told[4]["text"] == "it took more than 1 seconds"
+
+    staged = [(row["verdict"], row["stage"], row["text"]) for row in ask([one(at, kind) for at, kind in enumerate(("is refused", "parser refuses", "parser leaves", "raises"))])]
+    assert staged == [("refused", "config", "one of two is to be given"), ("refused", "parser", "no such flag"), ("unknown", "parser", ""),
+                      ("unknown", None, "inside")], staged
 
     lines = ["garbage\n", "[]\n", "{}\n", '{"argv": "x"}\n', json.dumps({"id": 5, "argv": ["taken"]}) + "\n"]
     assert [(row["verdict"], row["id"]) for row in ask(lines)] == [("unknown", None)] * 4 + [("taken", 5)]
