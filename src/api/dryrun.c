@@ -35,7 +35,6 @@ static oomsight_status find_gpu(const oomsight_dryrun_params *params, oos_gpu *r
     oos_device_found found;
     OOS_TRY(oos_device_find(&params->data->gpus, &said, &found, reterr));
     if (!found.gpu.name) found.gpu.name = "NVIDIA simulated GPU";
-    if (params->gpu_total_bytes) found.gpu.nvml_total_bytes = 0; /* as the device shows it */
     if (params->gpu_used_bytes >= found.gpu.total_bytes)
         return oos_fail(reterr, OOMSIGHT_USAGE, "other processes use %llu of %llu bytes: nothing is left",
                         (unsigned long long)params->gpu_used_bytes,

@@ -172,8 +172,9 @@ static const char *changes_say(oos_arena *arena, const char *title, const char *
     oos_text text = {0};
     oos_text_printf(&text, "From the installed %s %s: ", title, version);
     for (size_t i = 0; i < told->change_count; i++) {
-        oos_text_printf(&text, "%s%s ", i ? ", " : "", told->changes[i].engine.name);
-        value_put(&text, &told->changes[i].engine);
+        const oos_setting *is = &told->changes[i].engine;
+        oos_text_printf(&text, "%s%s ", i ? ", " : "", is->called ? is->called : is->name);
+        value_put(&text, is);
         oos_text_put(&text, " (plan: ");
         value_put(&text, &told->changes[i].plan);
         oos_text_put(&text, ")");

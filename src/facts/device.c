@@ -84,9 +84,12 @@ oomsight_status oos_device_find(const oos_gpus *gpus, const oos_device_ask *ask,
         if (gpu) found.gpu = *gpu;
         found.by = gpu ? OOS_DEVICE_BY_TOTAL : OOS_DEVICE_ASSUMED;
     }
+    /* drivers differ by less; a card of another size shows NVML that size */
+    bool const other =
+        ask->total_bytes && oos_far(found.gpu.total_bytes, ask->total_bytes) > ask->total_bytes / 50;
     if (ask->total_bytes)
         found.gpu.total_bytes = found.gpu.total_low = found.gpu.total_high = ask->total_bytes;
-    if (!ask->name) found.gpu.nvml_total_bytes = ask->total_bytes;
+    if (!ask->name || other) found.gpu.nvml_total_bytes = ask->total_bytes;
     if (ask->capability) found.gpu.capability = ask->capability;
     *ret_found = found;
     return OOMSIGHT_OK;

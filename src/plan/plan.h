@@ -189,13 +189,18 @@ typedef enum oos_setting_kind {
     OOS_SETTING_SIZES /* whole: how many, 0 for none; most: the largest */
 } oos_setting_kind;
 typedef struct oos_setting {
-    const char *name;
+    const char *name, *called; /* by reports, and by an engine that has another word; NULL: the same */
     oos_setting_kind kind;
     uint64_t whole, most;
     double real;
     const char *text;
 } oos_setting;
 
+static inline oos_setting oos_setting_called(const char *called, oos_setting setting)
+{
+    setting.called = called;
+    return setting;
+}
 static inline oos_setting oos_setting_text(const char *name, const char *value)
 {
     return (oos_setting){.name = name, .kind = OOS_SETTING_TEXT, .text = value};

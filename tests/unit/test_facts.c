@@ -146,6 +146,14 @@ static void a_device_is_found_by_what_is_said_of_it(void **state)
     assert_int_equal(oos_device_find(&gpus, &(oos_device_ask){.name = "h100x4"}, &found, NULL), OOMSIGHT_OK);
     assert_int_equal(found.count, 4);
     assert_true(found.count_given && found.by == OOS_DEVICE_NAMED);
+    assert_int_equal(
+        oos_device_find(&gpus, &(oos_device_ask){.name = "h100", .total_bytes = near}, &found, NULL),
+        OOMSIGHT_OK);
+    assert_int_equal(found.gpu.nvml_total_bytes, h100->nvml_total_bytes);
+    assert_int_equal(
+        oos_device_find(&gpus, &(oos_device_ask){.name = "h100", .total_bytes = 40 * OOS_GIB}, &found, NULL),
+        OOMSIGHT_OK);
+    assert_int_equal(found.gpu.nvml_total_bytes, 40 * OOS_GIB);
     assert_int_equal(oos_device_find(&gpus, &(oos_device_ask){.total_bytes = near}, &found, NULL),
                      OOMSIGHT_OK);
     assert_true(found.by == OOS_DEVICE_BY_TOTAL && found.gpu.capability == 90);
