@@ -119,7 +119,7 @@ def said():
                     yield os.path.relpath(path, ROOT), words
 
 
-def kept_open():
+def undecided():
     """(file, pattern) of what an engine leaves unknown, which plan says with and without a word before it, and of what known failures advise."""
     for path in sorted(glob.glob(os.path.join(ROOT, "src", "engines", "*", "*.c"))):
         place = os.path.relpath(path, ROOT)
@@ -137,7 +137,7 @@ def kept_open():
 
 def missing(book):
     whole = [re.compile(".+".join(map(re.escape, key.split("{}")))) for key in book if "{}" in key]
-    for place, words in kept_open():
+    for place, words in undecided():
         if words not in book and not any(key.fullmatch(words) for key in whole):
             yield "%s: in no row of %s: %s" % (place, CATALOGUE, words)
     for place, words in said():

@@ -241,7 +241,6 @@ void oos_matrix_model_digest(oos_arena *arena, oos_matrix_slot *slot);
 /* What the files of planning share: the handle, and the steps that plan.c takes one after the other. */
 
 struct oomsight_plan {
-    bool release_named; /* by the command, or beside it */
     oos_arena *arena;
     oomsight_model *own_model; /* NULL when the caller brought one */
     oomsight_model *draft;
@@ -253,6 +252,7 @@ struct oomsight_plan {
     oos_plan plan;
     const char *const *words; /* the command as it was read */
     size_t word_count;
+    bool release_named;          /* by the command, or beside it */
     oos_translation translation; /* count 0: the command was in this engine's words */
     const char **fix_flags;      /* of each fix; formed once: accessors change nothing */
     const oos_edited_word

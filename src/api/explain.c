@@ -332,12 +332,13 @@ static uint64_t weights_of(const void *models, const oos_incident *incident)
     oos_logged_command command;
     if (weights == 0 && arena && command_of(arena, models, incident, &command)) {
         double most = 0, each = 2e9;
+        bool two = false;
         for (size_t i = 0; i < command.count; i++) {
             most = fmax(most, billions_in(command.words[i]));
-            if (strstr(command.words[i], "float32")) each = 4e9;
-            if (strstr(command.words[i], "speculative")) each = 0; /* two models */
+            if (strstr(command.words[i], "float32") || strcmp(command.words[i], "float") == 0) each = 4e9;
+            two |= strstr(command.words[i], "speculative") != NULL; /* whose weights are both there */
         }
-        weights = (uint64_t)(most * each);
+        weights = two ? 0 : (uint64_t)(most * each);
     }
     oos_arena_free(arena);
     return weights;

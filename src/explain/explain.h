@@ -336,8 +336,8 @@ typedef struct oos_incident {
     bool binary;     /* the input was no text */
     bool text_model; /* it is known, and has no encoder: asked for where an encoder is the answer */
     bool
-        beyond_weights; /* PyTorch held far more than the weights of the model: asked for where these are the answer */
-    uint64_t count; /* equal incidents */
+        beyond_weights; /* PyTorch held far more than the model has: asked for where weights are the answer */
+    uint64_t count;     /* equal incidents */
 
     /* concluded */
     bool is_oom;

@@ -334,7 +334,7 @@ static void add_lines(stream *s, oos_view text)
 
 /* ---- records --------------------------------------------------------------------------------------------------------- */
 
-/* RFC 3339, or a number since 1970, in seconds or any unit down to nanoseconds: the size of the number tells which. */
+/* Since 1970, in seconds or any unit down to nanoseconds: the size of the number tells which. */
 static bool print_number(double number, bool whole, char to[OOS_TIME_TEXT_BYTES])
 {
     if (!(number > 0) || number >= 9e18) return false;
@@ -344,6 +344,7 @@ static bool print_number(double number, bool whole, char to[OOS_TIME_TEXT_BYTES]
     return oos_logtime_print(time, to) != NULL;
 }
 
+/* RFC 3339, or such a number. */
 static bool print_time(const char *text, char to[OOS_TIME_TEXT_BYTES])
 {
     char *end;

@@ -264,21 +264,19 @@ static void put_fold(oos_text *body, bool chinese, size_t count, const char *one
     oos_text_put(body, "</summary>");
 }
 
-static void put_cards(oos_text *body, bool chinese, const oos_plan *plan, size_t first)
+static void put_cards(oos_text *body, bool chinese, const oos_plan *plan, size_t first,
+                      const oos_choice_row *all)
 {
     const oos_need_gpu *row = &plan->help.choices[first];
-    oos_choice_row const all = oos_choice_row_of(plan, first);
-    size_t cards = 0, shown = 0;
-    for (size_t i = first; i < plan->help.choice_count; i++)
-        cards += oos_choice_same_row(row, &plan->help.choices[i]);
-    bool const folds = cards > CARDS_OPEN + 1;
+    size_t shown = 0;
+    bool const folds = all->count > CARDS_OPEN + 1;
     for (size_t i = first; i < plan->help.choice_count; i++) {
         if (!oos_choice_same_row(row, &plan->help.choices[i])) continue;
         if (folds && shown == CARDS_OPEN)
-            put_fold(body, chinese, cards - shown, "more GPU", "more GPUs");
+            put_fold(body, chinese, all->count - shown, "more GPU", "more GPUs");
         else if (shown)
             oos_text_put(body, ", ");
-        put_card(body, chinese, &plan->help.choices[i], all.most == all.least, all.certain > 0);
+        put_card(body, chinese, &plan->help.choices[i], all->most == all->least, all->certain > 0);
         shown++;
     }
     if (folds) oos_text_put(body, "</details>");
@@ -298,7 +296,7 @@ static void put_choice(oos_text *body, bool chinese, const oos_plan *plan, size_
                     all.most > all.least ? "\u2265 " : "", tokens);
     put_words(body, chinese, "KV tokens");
     oos_text_put(body, "</span></td><td>");
-    put_cards(body, chinese, plan, first);
+    put_cards(body, chinese, plan, first, &all);
     oos_text_put(body, "</td><td>");
     for (size_t i = 0; i < row->flag_count; i++) {
         if (i) oos_text_put(body, " ");

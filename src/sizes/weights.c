@@ -118,15 +118,11 @@ static void tied_add(sum *s, total *into)
 static void ends_add(const oos_shard *shard, uint64_t stage, sum *s, total *into)
 {
     const uint32_t *range = s->model->last_stage;
-    uint64_t count = 0;
+    uint64_t layer = 0;
     for (uint64_t i = range[0]; i < range[0] + (uint64_t)range[1]; i++)
         if (oos_shard_ends(shard, stage, &s->model->matrices[i]))
-            count++;
-        else {
-            range_add(s, i - count, count, 1, into);
-            count = 0;
-        }
-    range_add(s, range[0] + (uint64_t)range[1] - count, count, 1, into);
+            layer = oos_add(layer, matrix_add(s, &s->model->matrices[i], 1, into));
+    into->layer = oos_max(into->layer, layer);
 }
 
 static oomsight_status stage_add(oos_arena *arena, const oos_shard *shard, sum *s, uint64_t stage,

@@ -78,6 +78,7 @@ bool oos_sglang_layer_bytes(const sglang_start *setup, const oos_attention *a, u
     case OOS_MIXER_FULL:
     case OOS_MIXER_SLIDING:
     case OOS_MIXER_CHUNKED:
+    case OOS_MIXER_ENCODER: /* has a cache like any other, though nothing is read from it (models/bert.py) */
         *ret_bytes = oos_mul(oos_mul(kv_heads, oos_add(a->head_dim, a->head_dim_v)), item);
         return !a->indexer_dim; /* a layer that reads the cache of another has its own all the same */
     case OOS_MIXER_MLA:
@@ -94,9 +95,6 @@ bool oos_sglang_layer_bytes(const sglang_start *setup, const oos_attention *a, u
                          : 0;
         return true;
     case OOS_MIXER_NONE: *ret_bytes = 0; return true;
-    case OOS_MIXER_ENCODER: /* has a cache like any other, though nothing is read from it (models/bert.py) */
-        *ret_bytes = oos_mul(oos_mul(kv_heads, oos_add(a->head_dim, a->head_dim_v)), item);
-        return true;
     case OOS_MIXER_CROSS: break;
     }
     return false;
