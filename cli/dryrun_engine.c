@@ -385,6 +385,11 @@ int dryrun_engine_find(const dryrun_options *options, const oomsight_data *data,
         return EXIT_INPUT;
     }
     if (!dryrun_shim_dir(engine->cuda_major, path, sizeof path)) {
+        if (access("/proc/self/exe", F_OK) != 0) {
+            complain(
+                "oomsight dryrun: /proc is not there, and a dry run needs it to find its stub libraries");
+            return EXIT_INPUT;
+        }
         complain("oomsight dryrun: no stub libraries for CUDA %s; there are some for 12 and 13",
                  engine->cuda_version);
         return EXIT_INPUT;

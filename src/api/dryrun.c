@@ -141,8 +141,10 @@ static oomsight_status segment_make(oomsight_dryrun *dryrun, const oomsight_dryr
     oos_segment_status const status =
         oos_segment_create(params->segment_path, specs, (uint32_t)count, &dryrun->segment);
     if (status == OOS_SEGMENT_NO_ROOM)
-        return oos_fail(reterr, OOMSIGHT_IO, "%s: no room for the %llu KiB of the shared segment",
-                        params->segment_path, (unsigned long long)oos_segment_file_bytes() >> 10);
+        return oos_fail(
+            reterr, OOMSIGHT_IO,
+            "%s: no room for the %llu KiB of the shared segment; a container has more with --shm-size",
+            params->segment_path, (unsigned long long)oos_segment_file_bytes() >> 10);
     if (status != OOS_SEGMENT_OK)
         return oos_fail(reterr, OOMSIGHT_IO, "%s: the shared segment cannot be made", params->segment_path);
     /* until an engine says where it is: any program may be run, and what one with PyTorch takes is PyTorch's */

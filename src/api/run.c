@@ -20,8 +20,10 @@ static oomsight_status opened(oos_segment_status status, const char *path, oomsi
     if (status == OOS_SEGMENT_FOREIGN)
         return oos_fail(reterr, OOMSIGHT_IO, "%s: not a plain file of this user alone", path);
     if (status == OOS_SEGMENT_NO_ROOM)
-        return oos_fail(reterr, OOMSIGHT_IO, "%s: no room for the %llu KiB of the shared segment", path,
-                        (unsigned long long)oos_segment_file_bytes() >> 10);
+        return oos_fail(
+            reterr, OOMSIGHT_IO,
+            "%s: no room for the %llu KiB of the shared segment; a container has more with --shm-size", path,
+            (unsigned long long)oos_segment_file_bytes() >> 10);
     return oos_fail(reterr, OOMSIGHT_IO, "%s: the shared segment cannot be opened", path);
 }
 
