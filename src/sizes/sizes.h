@@ -351,5 +351,13 @@ static inline void oos_weights_add_built(oos_weights *weights, uint64_t bytes)
     weights->loaded_high = oos_add(weights->loaded_high, bytes);
 }
 
+static inline void oos_weights_leave_built(oos_weights *weights, uint64_t bytes)
+{
+    weights->buffer_bytes = oos_sub(weights->buffer_bytes, bytes);
+    weights->loaded_bytes = oos_sub(weights->loaded_bytes, bytes);
+    weights->loaded_low = oos_sub(weights->loaded_low, bytes);
+    weights->loaded_high = oos_sub(weights->loaded_high, bytes);
+}
+
 /* What stays after loading, as a row. */
 oos_amount oos_weights_amount(const oos_weights *weights);

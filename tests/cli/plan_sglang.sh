@@ -36,6 +36,8 @@ lines=1
 brief --engine sglang=0.5.23 -- $models/small-hybrid --max-mamba-cache-size 4
 brief --engine sglang=0.5.23 -- $models/small-hybrid --max-mamba-cache-size 5
 brief --engine sglang=0.5.23 -- $models/small-hybrid --disaggregation-mode decode
+echo "requests of the whole length never fit: the longest that little brings"
+"$OOMSIGHT" plan --offline --gpu 4090 --engine sglang=0.5.23 -- sglang serve meta-llama/Llama-3.1-8B-Instruct | sed -n '/^Suggested/,/not enough/p'
 echo "sparse latent attention: what a token takes by release, device and type"
 token() { "$OOMSIGHT" plan --offline --json --gpu "$1" --engine "sglang=$2" -- sglang serve zai-org/GLM-5.2-FP8 --tp 8 $3 | python3 -c 'import json, sys; plan = json.load(sys.stdin); print(plan["kv"]["bytes_per_token"], plan["kv"]["tokens"] % 64)'; }
 token h200x8 0.5.12

@@ -16,7 +16,7 @@ import subprocess
 import sys
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-FLOORS = {"decided": 71, "resolved": 61, "weights": 45, "tokens": 59}
+FLOORS = {"decided": 71, "resolved": 61, "attention": 61, "weights": 45, "tokens": 59}
 SCALE = 64 << 30  # bytes for which both say how many tokens
 FIGURES = ("mem_fraction_static", "chunked_prefill_size", "cuda_graph_max_bs_decode", "cuda_graphs_decode", "cuda_graphs_prefill")
 COMMANDS = """
@@ -137,6 +137,8 @@ def planned(binary, release, command):
     own = (told.get("setup") or {}).get("own") or {}
     if not refused and own:
         row.update(figures=[own[name] for name in FIGURES], length=told["setup"]["max_model_len"])
+    if not refused:
+        row["attention"] = told.get("attention_backend")
     if not refused and (told.get("kv") or {}).get("bytes_per_token"):
         row["tokens"] = int(SCALE / told["kv"]["bytes_per_token"])
     if not refused and told.get("weights"):
@@ -183,7 +185,7 @@ def table(binary, answers, out):
 def test(binary, path):
     with open(path, encoding="utf-8") as file:
         rows = [json.loads(line) for line in file]
-    score = {word + name: 0 for word in ("first ", "") for name in ("decided", "resolved", "weights", "tokens", "of weights", "of tokens")}
+    score = {word + name: 0 for word in ("first ", "") for name in ("decided", "resolved", "attention", "weights", "tokens", "of weights", "of tokens")}
     judged = [row for row in rows if row["engine"]["decision"] != "unknown"]
     taken = [row for row in judged if row["engine"]["decision"] == "taken"]
     for row in judged:
@@ -191,6 +193,10 @@ def test(binary, path):
         for word, mine in (("first ", row["first"]), ("", now)):
             score[word + "decided"] += mine["decision"] == row["engine"]["decision"]
             score[word + "resolved"] += row in taken and same(mine, row["engine"])
+            backend = row["engine"].get("values", {}).get("attention_backend")
+            score[word + "attention"] += backend is not None and mine.get("attention") == backend
+            if not word and backend and mine.get("attention") != backend:
+                print("another attention backend: %s\n    engine: %s\n    plan:   %s" % (row["command"], backend, mine.get("attention")))
             for name, key in (("weights", "param_bytes"), ("tokens", "tokens")):
                 if key in mine and key in row["engine"]:
                     score[word + "of " + name] += 1
@@ -203,6 +209,7 @@ def test(binary, path):
             print("resolved otherwise: %s\n    engine: %s %s\n    plan:   %s %s" % (row["command"], row["engine"]["figures"], row["engine"]["length"], now.get("figures"), now.get("length")))
     print("%d commands, %d judged, %d taken; the same decision %d (first %d), the same figures %d (first %d)" % (
         len(rows), len(judged), len(taken), score["decided"], score["first decided"], score["resolved"], score["first resolved"]))
+    print("the same attention backend %d" % score["attention"])
     for name in ("weights", "tokens"):
         print("the same %s: %d of %d (first %d of %d)" % (name, score[name], score["of " + name], score["first " + name], score["first of " + name]))
     return int(any(score[name] < floor for name, floor in FLOORS.items()))

@@ -35,7 +35,7 @@ typedef struct work {
     oos_outside outside;
     oos_graphs graphs;
     oos_amount free; /* before loading: what the static fraction is a fraction of */
-    uint64_t table_bytes;
+    uint64_t table_bytes, attention_bytes;
     uint64_t cached_bytes; /* rests of segments beside the weights */
     bool built;            /* sizes are those of the installed engine's classes */
 } work;
@@ -189,6 +189,15 @@ static oos_forward step_of(const sglang_start *setup, uint64_t decoding, bool im
 
 /* Rotary tables stay in float32, and are made longer when the weights are there: for the longest context and a margin
  * (reserve_rope_cache_for_long_sequences). */
+/* Gemma 3's tables are as long as its own limit, though its angles are scaled for eight times as much (models/gemma3_causal.py). */
+static uint64_t rope_rows(const sglang_start *setup, const oos_rope *rope)
+{
+    const oos_model *model = setup->model;
+    bool const plain =
+        setup->rules && oos_architecture_says(setup->rules->facts, model->architecture, "rope_unscaled");
+    return plain ? oos_min(rope->max_position, oos_max(1, model->max_position)) : rope->max_position;
+}
+
 static size_t tables_of(const sglang_start *setup, const sglang_rules *rules, oos_weights_table *ret_tables)
 {
     uint64_t const rows = oos_round_up(oos_add(setup->context_length, rules->rotary_margin), ROTARY_ALIGN);
@@ -196,9 +205,9 @@ static size_t tables_of(const sglang_start *setup, const sglang_rules *rules, oo
     for (size_t i = 0; i < setup->model->rope_count && count < OOS_WEIGHTS_TABLES; i++) {
         const oos_rope *rope = &setup->model->rope[i];
         uint64_t const row = oos_mul(rope->rotary_dim, rules->rotary_bytes);
-        ret_tables[count++] =
-            (oos_weights_table){oos_mul(rope->max_position, row),
-                                rules->rotary_margin && rows > rope->max_position ? oos_mul(rows, row) : 0};
+        ret_tables[count++] = (oos_weights_table){
+            oos_mul(rope_rows(setup, rope), row),
+            rules->rotary_margin && rows > rope_rows(setup, rope) ? oos_mul(rows, row) : 0};
     }
     return count;
 }
@@ -213,6 +222,7 @@ static void rotary_add(const sglang_start *setup, const oos_weights_table *table
             oos_mul(oos_mul(rope->max_position, rope->rotary_dim), oos_dtype_bytes(dtype));
         uint64_t const bytes = tables[i].later_bytes ? tables[i].later_bytes : tables[i].bytes;
         oos_weights_add_built(weights, oos_sub(bytes, counted));
+        oos_weights_leave_built(weights, oos_sub(counted, bytes));
     }
 }
 
@@ -473,8 +483,9 @@ static void hold_static(oos_moment *moment, const work *w)
                              : "tokens x bytes of a token, allocated once"));
     oos_moment_hold(
         moment, OOS_OWNER_BATCH_BUFFERS,
-        oos_amount_exact(w->table_bytes, OOS_SOURCE_DERIVED,
-                         "table of requests x longest context, 4 bytes each, outside the static share"));
+        oos_amount_exact(oos_add(w->table_bytes, w->attention_bytes), OOS_SOURCE_DERIVED,
+                         "table of requests x longest context, 4 bytes each, and workspaces of attention, "
+                         "outside the static share"));
 }
 
 /* What is free before loading is divided by the fraction: only the rest of a larger device is room. */
@@ -492,18 +503,24 @@ static oomsight_status kv_alloc(work *w, oomsight_error *reterr)
     return oos_moment_close(moment, rest(w), reterr);
 }
 
-/* Nobody has measured SGLang's graphs here: the engine's own allowance for them, from nothing to twice as much. */
-static void graphs_of(const sglang_setup *s, bool latent, oos_graphs *graphs)
+/* The engine's own allowance for its graphs, from nothing to twice as much, and what attention keeps for captured batches. */
+static void graphs_of(const work *w, oos_graphs *graphs)
 {
+    const sglang_setup *s = w->sglang;
+    const sglang_start *setup = sglang_of(w->plan);
     double mib = (double)(s->decode_graphs ? s->decode_batch : 0) * s->rules->reserve_batch_mib;
     if (s->prefill_graphs)
-        mib += latent ? s->rules->reserve_latent_graphs_mib
-                      : (double)s->prefill_graphs * s->rules->reserve_prefill_graph_mib;
-    uint64_t const bytes = oos_u64_from(mib * (double)OOS_MIB);
-    graphs->taken = bytes ? oos_amount_guess(bytes, oos_mul(bytes, VALUE(graphs_low)) / 100,
-                                             oos_mul(bytes, VALUE(graphs_high)) / 100,
-                                             "the engine's own allowance for its graphs")
-                          : oos_amount_exact(0, OOS_SOURCE_DERIVED, NULL);
+        mib += setup->model->mla ? s->rules->reserve_latent_graphs_mib
+                                 : (double)s->prefill_graphs * s->rules->reserve_prefill_graph_mib;
+    uint64_t const rows = s->decode_graphs ? oos_mul(s->decode_batch, oos_max(1, w->drafts.tokens)) : 0,
+                   length = oos_add(setup->context_length, oos_add(EXTRA_CONTEXT, w->drafts.tokens)),
+                   kept = oos_sglang_captured_bytes(s->request, setup, s->decode_graphs, rows, length),
+                   bytes = oos_u64_from(mib * (double)OOS_MIB);
+    graphs->taken =
+        bytes ? oos_amount_guess(oos_add(bytes, kept), oos_add(oos_mul(bytes, VALUE(graphs_low)) / 100, kept),
+                                 oos_add(oos_mul(bytes, VALUE(graphs_high)) / 100, kept),
+                                 "the engine's own allowance for its graphs, and indices of captured batches")
+              : oos_amount_exact(0, OOS_SOURCE_DERIVED, NULL);
 }
 
 static oomsight_status capture(work *w, oomsight_error *reterr)
@@ -798,8 +815,10 @@ static oomsight_status notes_put(work *w, sglang_start *setup, oomsight_error *r
     if (serving && serving->ok && w->plan->answer.verdict != OOMSIGHT_VERDICT_UNKNOWN)
         notes[w->plan->told.resolved_count++] = oos_arena_format(
             w->arena,
-            "%.2f GiB of the GPU stay free at peak load (%.2f to %.2f), with "
-            "%llu requests decoding; every further one takes %.1f MiB",
+            decoding(w) == 1 ? "%.2f GiB of the GPU stay free at peak load (%.2f to %.2f), with "
+                               "%llu request decoding; every further one takes %.1f MiB"
+                             : "%.2f GiB of the GPU stay free at peak load (%.2f to %.2f), with "
+                               "%llu requests decoding; every further one takes %.1f MiB",
             (double)oos_sub(serving->limit_bytes, serving->peak_bytes) / 0x1p30,
             (double)oos_sub(serving->limit_low, serving->peak_high) / 0x1p30,
             (double)oos_sub(serving->limit_high, serving->peak_low) / 0x1p30, (unsigned long long)decoding(w),
@@ -868,8 +887,8 @@ static oomsight_status sizes_fill(work *w, sglang_start *setup, oomsight_error *
     if (w->outside.nccl.bytes) w->outside.nccl = communicators_of(setup); /* its groups of ranks are others */
     plan->sizes.context = w->outside.context;
     plan->sizes.communicators = w->outside.nccl;
-    graphs_of(w->sglang, setup->model->mla, &w->graphs);
     w->pool = oos_sglang_pool_of(w->sglang->request, setup);
+    graphs_of(w, &w->graphs);
     w->pool.cell += drafted_cell(w);
     w->built = oos_sglang_take_built(w->sglang->request->exact, w->drafts.method != NULL,
                                      &plan->sizes.weights, &w->pool.cell);
@@ -890,6 +909,7 @@ static oomsight_status phases(work *w, sglang_start *setup, oomsight_error *rete
         oos_mul(oos_mul(oos_add(setup->max_running_requests, oos_add(1, rows_arriving(w->sglang->request))),
                         oos_add(setup->context_length, oos_add(EXTRA_CONTEXT, w->drafts.tokens))),
                 4);
+    w->attention_bytes = oos_sglang_attention_bytes(w->sglang->request, setup);
     if (w->plan->kv.refused && !w->plan->phases[w->plan->phase_count - 1].tight) return OOMSIGHT_OK;
     OOS_TRY(kv_alloc(w, reterr));
     OOS_TRY(capture(w, reterr));
@@ -913,7 +933,7 @@ oomsight_status oos_sglang_plan(oos_arena *arena, const oos_start *start, const 
                            .serving.tp = setup->tp,
                            .serving.pp = 1,
                            .serving.dp = setup->dp,
-                           .serving.attention = request->attention ? request->attention : "auto"};
+                           .serving.attention = oos_sglang_attention(request, setup)};
     work w = {.arena = arena, .plan = ret_plan, .sglang = sglang};
     if (!request->exact)
         OOS_TRY(oos_sglang_refuse(arena, start, request, sglang, &ret_plan->refusal, reterr));

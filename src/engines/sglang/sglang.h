@@ -156,6 +156,11 @@ uint64_t oos_sglang_reach(const sglang_request *request); /* devices that a mach
 void oos_sglang_request_read(oos_arena *arena, const oos_serve *serve, sglang_request *ret_request);
 void oos_sglang_resolve(const sglang_request *request, const sglang_rules *rules, const oos_start *start,
                         sglang_setup *ret_setup);
+/* attention.c: the kernels, and what they keep beside the pool; for captured batches: their sizes, rows of the largest, tokens of a row. */
+const char *oos_sglang_attention(const sglang_request *request, const sglang_start *setup);
+uint64_t oos_sglang_attention_bytes(const sglang_request *request, const sglang_start *setup);
+uint64_t oos_sglang_captured_bytes(const sglang_request *request, const sglang_start *setup, uint64_t sizes,
+                                   uint64_t rows, uint64_t row_tokens);
 uint64_t oos_sglang_page_of(const sglang_request *request, const oos_model *model);
 sglang_pool oos_sglang_pool_of(const sglang_request *request, const sglang_start *setup);
 

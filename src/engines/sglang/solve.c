@@ -77,19 +77,24 @@ static const oos_lever_table levers_of_sglang = {.stages = stages,
                                                  .starts_with = oos_sglang_starts_with,
                                                  .plan_mended = plan_mended};
 
-/* It starts, and turns requests of its own length away: what costs little and holds them. */
+/* It starts, and turns requests of its own length away: what costs little and holds them, or else half as long ones, and so on, as long as
+ * that is twice what it holds now. */
 static bool room_find(sglang_search *s)
 {
     static const oos_stage tries[] = {{.rung = OOS_RUNG_NOTHING},
                                       {.rung = OOS_RUNG_LITTLE, .parallel = true}};
+    const oos_plan *plan = s->base.plan;
+    uint64_t const whole = sglang_of(plan)->context_length;
     oos_levers levers;
     oos_answer least;
-    for (size_t i = 0; i < sizeof tries / sizeof *tries; i++) {
-        (void)oos_sglang_levers_of(&s->base, &tries[i], &levers);
-        levers.counts[LEVER_CONTEXT] = 1;
-        levers.need = levers.most;
-        if (oos_answers_least(&s->base, &levers, &least)) return oos_sglang_offer(&s->base, &levers, &least);
-    }
+    for (uint64_t need = whole; need == whole || need / 2 >= plan->kv.tokens; need /= 2)
+        for (size_t i = 0; i < sizeof tries / sizeof *tries; i++) {
+            (void)oos_sglang_levers_of(&s->base, &tries[i], &levers);
+            levers.counts[LEVER_CONTEXT] = 1;
+            levers.need = need;
+            if (oos_answers_least(&s->base, &levers, &least))
+                return oos_sglang_offer(&s->base, &levers, &least);
+        }
     return true;
 }
 
