@@ -122,6 +122,9 @@ def placed(args, config, stage):
     parallel_state.initialize_model_parallel()
     from sglang.srt.layers.dp_attention import initialize_dp_attention
     initialize_dp_attention(server_args=args)
+    with contextlib.suppress(ImportError, TypeError):
+        from sglang.srt.layers.moe import initialize_moe_config
+        initialize_moe_config()  # else experts are built for another runner than the command's
     bootstrap.initialize_layernorm_sp(model_config=config)
 
 
@@ -158,7 +161,11 @@ def pool(args, config, model):
         use_mla_backend=config.attention_arch == AttentionArch.MLA, layer_info=layers, forward_stream=None, req_to_token_pool=None, token_to_kv_pool_allocator=None,
         memory_pool_config=None)
     from sglang.srt.model_executor.pool_configurator import create_memory_pool_configurator
-    found = create_memory_pool_configurator(sizing).calculate_pool_sizes(SCALE, 1)
+    configurator = create_memory_pool_configurator(sizing)
+    try:
+        found = configurator.calculate_pool_sizes(SCALE, 1)
+    except AssertionError:  # the pools of compressed attention are made of pages alone
+        found = configurator.calculate_pool_sizes(SCALE, get_schedule().page_size)
     return {"budget_bytes": SCALE, "tokens": found.max_total_num_tokens}
 
 

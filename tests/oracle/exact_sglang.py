@@ -16,7 +16,7 @@ import subprocess
 import sys
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-FLOORS = {"decided": 71, "resolved": 61, "attention": 61, "weights": 45, "tokens": 59}
+FLOORS = {"decided": 78, "resolved": 68, "attention": 68, "weights": 45, "tokens": 68}
 SCALE = 64 << 30  # bytes for which both say how many tokens
 FIGURES = ("mem_fraction_static", "chunked_prefill_size", "cuda_graph_max_bs_decode", "cuda_graphs_decode", "cuda_graphs_prefill")
 COMMANDS = """
@@ -93,6 +93,13 @@ b200x8 nvidia/Qwen3-235B-A22B-NVFP4 --tp 4
 b200x8 Qwen/Qwen3-Next-80B-A3B-Thinking --tp 4
 a100-40gbx4 meta-llama/Llama-3.1-70B-Instruct --tp 4
 a100-40gbx4 Qwen/Qwen3-30B-A3B-FP8 --tp 2
+h100x8 deepseek-ai/DeepSeek-V4-Flash --tp 8
+h100x8 deepseek-ai/DeepSeek-V4-Flash --tp 4 --max-running-requests 64
+h100x8 deepseek-ai/DeepSeek-V4-Flash --tp 8 --swa-full-tokens-ratio 0.2
+h100x8 deepseek-ai/DeepSeek-V4-Flash --tp 8 --dp 8 --enable-dp-attention
+h100x8 deepseek-ai/DeepSeek-V4-Flash --tp 8 --speculative-algorithm EAGLE --speculative-num-steps 3 --speculative-eagle-topk 1 --speculative-num-draft-tokens 4
+h200x8 deepseek-ai/DeepSeek-V4-Pro --tp 8
+b200x8 deepseek-ai/DeepSeek-V4-Flash --tp 4 --dsv4-attn-backend trtllm
 """.split("\n")[1:-1]
 
 
@@ -140,7 +147,8 @@ def planned(binary, release, command):
     if not refused:
         row["attention"] = told.get("attention_backend")
     if not refused and (told.get("kv") or {}).get("bytes_per_token"):
-        row["tokens"] = int(SCALE / told["kv"]["bytes_per_token"])
+        kept = own.get("compress_state_bytes")  # of requests; then a pool is whole pages
+        row["tokens"] = int(SCALE / told["kv"]["bytes_per_token"]) if kept is None else int((SCALE - kept) / told["kv"]["bytes_per_token"]) // 256 * 256
     if not refused and told.get("weights"):
         row["param_bytes"] = told["weights"]["param_bytes"]
     return row

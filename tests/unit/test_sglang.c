@@ -527,6 +527,64 @@ static void the_list_of_sliding_pools_is_the_engines(void **state)
     oos_arena_free(arena);
 }
 
+/* DeepSeek-V4-Flash: bytes of a token that a log of 2026-05 printed (H20, 15955.85), and tokens that the class of 0.5.23 puts into 64 GiB
+ * (tests/oracle/exact_sglang.jsonl). */
+static void compressed_layers_have_the_pool_of_the_release(void **state)
+{
+    (void)state;
+    static const oos_attention attentions[] = {
+        {.mixer = OOS_MIXER_MLA, .nope_dim = 448, .rope_dim = 64, .window = 128},
+        {.mixer = OOS_MIXER_MLA,
+         .nope_dim = 448,
+         .rope_dim = 64,
+         .window = 128,
+         .compress_ratio = 4,
+         .indexer_dim = 128},
+        {.mixer = OOS_MIXER_MLA, .nope_dim = 448, .rope_dim = 64, .window = 128, .compress_ratio = 128}};
+    enum { LAYERS = 43, FIRST = 1, SECOND, THIRD, FOURTH };
+    oos_layer layers[LAYERS];
+    for (uint32_t i = 0; i < LAYERS; i++) layers[i] = (oos_layer){.attention = i < 2 ? 0 : 1 + i % 2};
+    oos_model const model = {.layers = layers,
+                             .layer_count = LAYERS,
+                             .attentions = attentions,
+                             .attention_count = 3,
+                             .mtp_layer_count = 1,
+                             .mla = true};
+    static const struct {
+        uint64_t rule, requests, tokens;
+        double cell;
+        bool drafted, uniform, shared;
+    } cases[] = {{FIRST, 0, 0, 15955.85, false, false, false},
+                 {THIRD, 0, 0, 7705.45, false, false, false},
+                 {FOURTH, 0, 9313536, 7086.75, false, false, false},
+                 {FOURTH, 64, 9597696, 7086.75, false, false, false},
+                 {FOURTH, 0, 7972864, 7939.19, true, false, false},
+                 {FOURTH, 0, 10419456, 6334.60, false, true, false},
+                 {FOURTH, 0, 6424064, 10274.25, false, false, true}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        sglang_rules const rules = {.compressed = cases[i].rule};
+        sglang_start const setup = {
+            .model = &model, .rules = &rules, .tp = 8, .attention_tp = 8, .kv_fp8 = true};
+        sglang_request const request = {.drafter = cases[i].drafted ? "EAGLE" : NULL,
+                                        .rows_uniform = cases[i].uniform,
+                                        .requests =
+                                            cases[i].requests ? oos_u64_of(cases[i].requests) : (oos_u64){0},
+                                        .swa_given = cases[i].shared,
+                                        .swa_ratio = cases[i].shared ? 0.2 : 0.8,
+                                        .page = 1};
+        sglang_pool const pool = oos_sglang_pool_of(&request, &setup);
+        double const left = 64.0 * 0x1p30 - (double)pool.fixed_bytes;
+        assert_null(pool.unread);
+        assert_true(fabs(pool.cell - cases[i].cell) < 0.01);
+        if (cases[i].tokens) assert_int_equal((uint64_t)(left / pool.cell) / 256 * 256, cases[i].tokens);
+        assert_int_equal(oos_sglang_page_of(&request, &model), 256);
+    }
+    sglang_rules const before = {.compressed = 0};
+    sglang_start const setup = {.model = &model, .rules = &before, .tp = 8, .attention_tp = 8};
+    sglang_request const request = {.page = 1};
+    assert_non_null(oos_sglang_pool_of(&request, &setup).unread);
+}
+
 /* Slots of dry starts of 0.5.23 on a 4090 (tests/oracle/sglang_beside.py): what was left for both pools, by what the engine had free at its
  * second look, and what its log says that it made of it. */
 static void states_have_a_share_of_the_pool(void **state)
@@ -781,6 +839,7 @@ int main(void)
         cmocka_unit_test(half_of_a_cache_in_eight_bits_is_twice_the_tokens),
         cmocka_unit_test(sliding_layers_take_their_share_of_the_pool),
         cmocka_unit_test(the_list_of_sliding_pools_is_the_engines),
+        cmocka_unit_test(compressed_layers_have_the_pool_of_the_release),
         cmocka_unit_test(states_have_a_share_of_the_pool),
         cmocka_unit_test(a_tower_makes_the_share_smaller),
         cmocka_unit_test(what_was_not_read_is_no_answer),

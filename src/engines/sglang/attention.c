@@ -29,6 +29,7 @@ const char *oos_sglang_attention(const sglang_request *r, const sglang_start *se
     bool const branches = r->drafter && oos_u64_or(r->branches, 1) > 1;
     uint64_t const own = says(setup, "attention");
     if (r->attention) return r->attention;
+    if (oos_sglang_is_compressed(setup->model)) return "dsv4";
     if (latent && setup->model->sparse) return "dsa";
     bool const rare = own == TRITON_BEFORE_BLACKWELL || (own == TRITON_BEFORE_HOPPER && family != 9);
     if (family == 10 ? own == TRITON_BY_STATES && states_need_triton(r) : rare) return "triton";

@@ -291,6 +291,7 @@ void oos_sglang_request_read(oos_arena *arena, const oos_serve *serve, sglang_re
         .page = oos_max(1, oos_u64_or(number_of(serve, "--page-size"), 1)),
         .swa_off = is_given(serve, "--disable-hybrid-swa-memory"),
         .swa_ratio = oos_f64_or(real_of(serve, "--swa-full-tokens-ratio"), 0.8),
+        .swa_given = is_given(serve, "--swa-full-tokens-ratio"),
         .states_most = number_of(serve, "--max-mamba-cache-size"),
         .state_share = oos_f64_or(real_of(serve, "--mamba-full-memory-ratio"), 0.9),
         .state_dtype = value_of(serve, "--mamba-ssm-dtype"),
@@ -314,6 +315,10 @@ void oos_sglang_request_read(oos_arena *arena, const oos_serve *serve, sglang_re
                                                                                  : "--nsa-decode-backend"),
     };
     if (is_given(serve, "--enable-ep-moe")) r.ep = r.tp;
+    const char *compressed = value_of(serve, "--dsv4-attn-backend");
+    r.experts_runner = value_of(serve, "--moe-runner-backend");
+    if (r.experts_runner && strcmp(r.experts_runner, "auto") == 0) r.experts_runner = NULL;
+    r.rows_uniform = compressed && strcmp(compressed, "trtllm") == 0;
     const char *overrides = value_of(serve, "--json-model-override-args");
     json_t *parsed = overrides ? oos_json_parse(oos_view_of(overrides), JSON_DECODE_ANY) : NULL;
     r.override_broken = overrides && !parsed;

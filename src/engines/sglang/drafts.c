@@ -67,6 +67,7 @@ sglang_drafts oos_sglang_drafts_of(const sglang_request *r, const sglang_start *
     if (own_layers(start)) {
         drafts.own = true;
         drafts.layers = model->mtp_layer_count;
+        if (eagle && oos_sglang_is_compressed(model)) return drafts; /* its pool has them */
         drafts.token_bytes = layers_bytes(setup, model, model->mtp_layers, model->mtp_layer_count);
         drafts.counted = start->draft || oos_architecture_says(setup->rules->facts, model->architecture,
                                                                "drafts") != DRAFTS_UNCOUNTED;

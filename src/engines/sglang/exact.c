@@ -52,7 +52,7 @@ void oos_sglang_take_resolved(const oos_exact *exact, sglang_setup *s)
 }
 
 /* Its own classes on the first rank: what they create, and how many tokens its own sizing puts into so much. */
-bool oos_sglang_take_built(const oos_exact *exact, bool drafted, oos_weights *weights, double *cell)
+bool oos_sglang_take_built(const oos_exact *exact, bool drafted, oos_weights *weights, sglang_pool *pool)
 {
     if (!exact || exact->stage_count != 1) return false;
     uint64_t const now = exact->param_bytes[0], was = weights->param_bytes;
@@ -63,7 +63,11 @@ bool oos_sglang_take_built(const oos_exact *exact, bool drafted, oos_weights *we
     }
     if (!drafted && weights->source == OOS_SOURCE_ESTIMATED) weights->source = OOS_SOURCE_DERIVED;
     if (!exact->tokens || !exact->budget_bytes) return false;
-    double const budget = (double)exact->budget_bytes;
-    if (*cell <= 0 || (uint64_t)(budget / *cell) != exact->tokens) *cell = budget / (double)exact->tokens;
+    double const budget = (double)exact->budget_bytes - (double)pool->fixed_bytes;
+    uint64_t const page = oos_max(1, pool->paged);
+    bool const same =
+        pool->cell > 0 && budget > 0 && (uint64_t)(budget / pool->cell) / page * page == exact->tokens;
+    if (!same) pool->cell = (double)exact->budget_bytes / (double)exact->tokens;
+    if (!same) pool->fixed_bytes = 0;
     return true;
 }

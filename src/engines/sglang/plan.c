@@ -59,6 +59,7 @@ static bool kv_is_fp8(const sglang_request *request, const oos_model *model, uns
     *ret_unread = false;
     if (strncmp(word, "fp8_", 4) == 0) return true;
     bool const sparse = model->mla && model->sparse && capability >= 100; /* _dsa_kv_cache_dtype_default */
+    if (strcmp(word, "auto") == 0 && oos_sglang_is_compressed(model)) return true;
     if (strcmp(word, "auto") == 0) return sparse || model->kv_cache_dtype == OOS_DTYPE_F8;
     *ret_unread = strcmp(word, "bf16") != 0 && strcmp(word, "bfloat16") != 0;
     return false;
@@ -311,9 +312,7 @@ static uint64_t requests_of(const sglang_setup *s, const sglang_start *setup, co
     uint64_t const by_context =
         oos_u64_from((double)tokens / (double)setup->context_length * (double)rules->requests_per_context);
     uint64_t const guess = oos_max(oos_min(by_context, rules->requests_most), rules->requests_least);
-    oos_u64 const given = s->request->requests.known || !s->request->drafter
-                              ? s->request->requests
-                              : oos_u64_of(SGLANG_DRAFTED_REQUESTS);
+    oos_u64 const given = oos_sglang_requests_asked(s->request, setup->model);
     uint64_t const asked = given.known ? oos_max(1, given.value / s->request->dp) : guess;
     bool const by_tokens = !given.known || rules->tokens_bound_requests;
     uint64_t const bound = by_tokens ? tokens / 2 : rules->guess_bounds_requests ? guess : asked;
@@ -345,7 +344,8 @@ static void pool_fill(work *w, double left)
     uint64_t const page = sglang_of(plan)->page;
     left = oos_sglang_states_take(r, w->sglang->rules, &w->drafts, &w->states, left);
     plan->kv.available_bytes = left > 0 ? oos_u64_from(left) : 0;
-    uint64_t tokens = w->pool.cell > 0 ? oos_u64_from((double)plan->kv.available_bytes / w->pool.cell) : 0;
+    double const shared = (double)plan->kv.available_bytes - (double)w->pool.fixed_bytes;
+    uint64_t tokens = w->pool.cell > 0 && shared > 0 ? oos_u64_from(shared / w->pool.cell) : 0;
     if (r->tokens_most.known) tokens = oos_min(tokens, r->tokens_most.value);
     tokens = tokens / page * page;
     plan->kv.refused =
@@ -364,6 +364,8 @@ static void pool_fill(work *w, double left)
 static uint64_t pool_bytes(const work *w)
 {
     uint64_t const tokens = w->plan->kv.tokens, page = sglang_of(w->plan)->page;
+    if (w->pool.paged)
+        return oos_add(w->pool.fixed_bytes, oos_u64_from((double)oos_add(tokens, page) * w->pool.held));
     double const share = w->pool.full_bytes ? w->sglang->request->swa_ratio : 1;
     uint64_t const sliding = oos_u64_from((double)tokens * share) / page * page;
     uint64_t const drafted = oos_mul(oos_add(tokens, page), w->drafts.token_bytes);
@@ -424,8 +426,8 @@ static oomsight_status kv_sizing(work *w, oomsight_error *reterr)
     moment->refusal = true;
     oos_moment_hold(moment, OOS_OWNER_WEIGHTS, oos_weights_amount(&plan->sizes.weights));
     oos_moment_hold(moment, OOS_OWNER_ONE_REQUEST,
-                    oos_amount_exact(oos_u64_from(w->pool.cell), OOS_SOURCE_DERIVED,
-                                     "one token is enough for the engine to go on"));
+                    oos_amount_exact(oos_add(oos_u64_from(w->pool.cell), w->pool.fixed_bytes),
+                                     OOS_SOURCE_DERIVED, "one token is enough for the engine to go on"));
     oos_moment_hold(moment, OOS_OWNER_CACHED, cached(w));
     plan->sizes.budget_bytes = share.bytes;
     plan->sizes.non_kv = oos_weights_amount(&plan->sizes.weights);
@@ -510,8 +512,9 @@ static void graphs_of(const work *w, oos_graphs *graphs)
     const sglang_start *setup = sglang_of(w->plan);
     double mib = (double)(s->decode_graphs ? s->decode_batch : 0) * s->rules->reserve_batch_mib;
     if (s->prefill_graphs)
-        mib += setup->model->mla ? s->rules->reserve_latent_graphs_mib
-                                 : (double)s->prefill_graphs * s->rules->reserve_prefill_graph_mib;
+        mib += setup->model->mla && !w->pool.paged
+                   ? s->rules->reserve_latent_graphs_mib
+                   : (double)s->prefill_graphs * s->rules->reserve_prefill_graph_mib;
     uint64_t const rows = s->decode_graphs ? oos_mul(s->decode_batch, oos_max(1, w->drafts.tokens)) : 0,
                    length = oos_add(setup->context_length, oos_add(EXTRA_CONTEXT, w->drafts.tokens)),
                    kept = oos_sglang_captured_bytes(s->request, setup, s->decode_graphs, rows, length),
@@ -791,9 +794,11 @@ static oomsight_status own_settings(work *w, oomsight_error *reterr)
         {"mem_fraction_static", s->fraction},
         {"max_total_num_tokens", (double)w->plan->kv.tokens},
         {"max_running_requests", (double)sglang_of(w->plan)->max_running_requests},
-        {"max_mamba_cache_size", (double)w->states.slots},
+        {w->pool.paged ? "compress_state_bytes" : "max_mamba_cache_size",
+         (double)(w->pool.paged ? w->pool.fixed_bytes : w->states.slots)},
         {"mamba_cache_bytes", (double)w->states.bytes},
     };
+
     enum {
         RESOLVED = 7,
         POOLS = 9
@@ -801,7 +806,7 @@ static oomsight_status own_settings(work *w, oomsight_error *reterr)
     w->plan->told.own = oos_arena_keep(w->arena, list, sizeof list);
     if (!w->plan->told.own) return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for the setup");
     bool const unknown = w->plan->answer.verdict == OOMSIGHT_VERDICT_UNKNOWN;
-    w->plan->told.own_count = w->states.layers ? OWN_SETTINGS : POOLS;
+    w->plan->told.own_count = w->states.layers ? OWN_SETTINGS : POOLS + (w->pool.paged > 0);
     if (unknown) w->plan->told.own_count = RESOLVED;
     return OOMSIGHT_OK;
 }
@@ -880,6 +885,12 @@ static oomsight_status sizes_fill(work *w, sglang_start *setup, oomsight_error *
     (void)oos_weights_cached(&shard, 0, tables, table_count, &w->cached_bytes);
     rotary_add(setup, tables, table_count, &plan->sizes.weights);
     latent_add(setup, &plan->sizes.weights);
+    if (oos_sglang_is_compressed(setup->model)) {
+        uint64_t const wide =
+            oos_sglang_wide_scales(w->sglang->request, setup, part_bytes(&plan->sizes.weights, "experts"));
+        plan->sizes.weights.param_bytes = oos_add(plan->sizes.weights.param_bytes, wide);
+        oos_weights_add_built(&plan->sizes.weights, oos_add(wide, oos_sglang_compressed_tables(setup)));
+    }
     head_widened(setup, &plan->sizes.weights);
     oos_forward const step = step_of(setup, w->sglang->decode_batch, w->sglang->images);
     oos_forward_activation(&step, &w->activation);
@@ -891,7 +902,7 @@ static oomsight_status sizes_fill(work *w, sglang_start *setup, oomsight_error *
     graphs_of(w, &w->graphs);
     w->pool.cell += drafted_cell(w);
     w->built = oos_sglang_take_built(w->sglang->request->exact, w->drafts.method != NULL,
-                                     &plan->sizes.weights, &w->pool.cell);
+                                     &plan->sizes.weights, &w->pool);
     *param_bytes = plan->sizes.weights.param_bytes;
     w->states = oos_sglang_states_of(w->sglang->request, setup);
     w->free = free_before(plan);

@@ -17,9 +17,7 @@ static uint64_t indexer_of(const oos_model *model)
 
 static bool is_sparse(const oos_model *model)
 {
-    for (uint64_t i = 0; i < model->layer_count; i++)
-        if (model->attentions[model->layers[i].attention].compress_ratio) return false;
-    return model->mla && model->sparse && indexer_of(model) > 0;
+    return model->mla && model->sparse && indexer_of(model) > 0 && !oos_sglang_is_compressed(model);
 }
 
 /* Kernels of TensorRT-LLM read rows without scales: those of Blackwell, unless others are named. */
@@ -64,6 +62,7 @@ static void sparse_fill(const sglang_request *r, const sglang_start *setup, sgla
 
 uint64_t oos_sglang_page_of(const sglang_request *request, const oos_model *model)
 {
+    if (oos_sglang_is_compressed(model)) return oos_sglang_compressed_page();
     return is_sparse(model) ? SPARSE_PAGE : request->page;
 }
 
@@ -112,6 +111,7 @@ static const char *unread_of(const oos_model *model)
 sglang_pool oos_sglang_pool_of(const sglang_request *request, const sglang_start *setup)
 {
     const oos_model *model = setup->model;
+    if (setup->rules && oos_sglang_is_compressed(model)) return oos_sglang_compressed_of(request, setup);
     sglang_pool pool = {.unread = unread_of(model)};
     if (!pool.unread && setup->rules && is_sparse(model)) {
         sparse_fill(request, setup, &pool);

@@ -408,8 +408,9 @@ void oos_sglang_resolve(const sglang_request *request, const sglang_rules *rules
     /* nvidia-smi's figure, in whole MiB */
     s.device_mib = (device->nvml_total_bytes ? device->nvml_total_bytes : device->total_bytes) / OOS_MIB;
     size_by_tier(&s);
-    size_graphs(&s, model->mla, (s.images && kind != IMAGES_CAPTURED) || kda_stops(rules, model));
-    s.reserve_mib = reserve_of(&s, model->mla);
+    bool const compressed = oos_sglang_is_compressed(model), latent = model->mla && !compressed;
+    size_graphs(&s, latent, (s.images && kind != IMAGES_CAPTURED) || compressed || kda_stops(rules, model));
+    s.reserve_mib = reserve_of(&s, latent);
     if (trtllm_stops(&s, model, device->capability)) s.prefill_graphs = 0;
     if (request->replicated) replicate(&s);
     double const mib = (double)oos_max(1, s.device_mib);

@@ -54,6 +54,8 @@ typedef struct sglang_request {
     oos_u64 decode_asked;     /* the largest, whatever is named */
     bool sliding_by_requests; /* --disable-radix-cache and a number of requests */
     double swa_ratio;
+    bool swa_given;
+    bool rows_uniform;          /* --dsv4-attn-backend trtllm: rows in fp8 without scales */
     oos_u64 states_most;        /* --max-mamba-cache-size */
     double state_share;         /* --mamba-full-memory-ratio: of states to the cache of tokens */
     const char *state_dtype;    /* --mamba-ssm-dtype */
@@ -63,6 +65,7 @@ typedef struct sglang_request {
     bool images_on, images_off;   /* --enable-multimodal; --language-only and --language-model-only */
     const char *images_transport; /* --mm-feature-transport */
     const char *dtype, *kv_dtype, *quantization, *load_format, *attention;
+    const char *experts_runner;                 /* --moe-runner-backend; NULL: the usual one */
     const char *sparse_prefill, *sparse_decode; /* --dsa-prefill-backend, --dsa-decode-backend */
     bool release_unread;                        /* the release lies between two that were read */
     bool release_early;     /* ... or before the first: states, images and draft models were not read there */
@@ -120,6 +123,9 @@ typedef struct sglang_pool {
     uint64_t window;      /* 0: one pool for all */
     uint64_t index_bytes; /* of a token in a layer with an indexer: counted apart for layers that draft */
     double cell;          /* bytes that a token of the pool takes, sliding layers by their share */
+    uint64_t fixed_bytes; /* of requests, however many tokens there are */
+    uint64_t paged;       /* compressed attention: tokens of its pages; 0: another pool */
+    double held;          /* ... what a token of it takes when it is allocated */
     const char *unread;   /* as above */
 } sglang_pool;
 
@@ -162,13 +168,22 @@ uint64_t oos_sglang_attention_bytes(const sglang_request *request, const sglang_
 uint64_t oos_sglang_captured_bytes(const sglang_request *request, const sglang_start *setup, uint64_t sizes,
                                    uint64_t rows, uint64_t row_tokens);
 uint64_t oos_sglang_page_of(const sglang_request *request, const oos_model *model);
+/* compressed.c */
+bool oos_sglang_is_compressed(const oos_model *model);
+uint64_t oos_sglang_compressed_page(void);
+uint64_t oos_sglang_wide_scales(const sglang_request *request, const sglang_start *setup,
+                                uint64_t expert_bytes);
+uint64_t oos_sglang_compressed_tables(const sglang_start *setup); /* bytes of rotary tables, but one */
+sglang_pool oos_sglang_compressed_of(const sglang_request *request, const sglang_start *setup);
+/* At once: asked for, or set by the engine before it looks at the pool. */
+oos_u64 oos_sglang_requests_asked(const sglang_request *request, const oos_model *model);
 sglang_pool oos_sglang_pool_of(const sglang_request *request, const sglang_start *setup);
 
 /* exact.c: what the installed engine says of it. `drafted`: weights of drafts are among ours, and not among its; false: it has not built the
  * model. */
 void oos_sglang_take_asked(const oos_exact *exact, sglang_request *request);
 void oos_sglang_take_resolved(const oos_exact *exact, sglang_setup *setup);
-bool oos_sglang_take_built(const oos_exact *exact, bool drafted, oos_weights *weights, double *cell);
+bool oos_sglang_take_built(const oos_exact *exact, bool drafted, oos_weights *weights, sglang_pool *pool);
 
 /* The numbers of generate_*_cuda_graph_batch_sizes() up to `most`; with a drafter they are closer. */
 uint64_t oos_sglang_decode_sizes(const sglang_rules *rules, uint64_t most, bool drafted, uint64_t *ret_list,
