@@ -28,7 +28,8 @@ enum {
     MODELS = 1 << 16,
     LEARN = 1 << 17,
     EVERY = (1 << 18) - 1,
-    ANSWERS = EVERY & ~(RUN | TOP | REDACT | COMPLETION | LEARN), /* they write one, in a form that can be chosen */
+    ANSWERS =
+        EVERY & ~(RUN | TOP | REDACT | COMPLETION | LEARN), /* they write one, in a form that can be chosen */
 };
 enum { ANY = INT_MAX - 1, BEHIND = INT_MAX };
 

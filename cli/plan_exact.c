@@ -86,7 +86,8 @@ static char *request_make(const asking *a)
     if (!out) return NULL;
     fprintf(out, "{\"id\": %llu, \"seconds\": %.0f, ", (unsigned long long)a->id,
             ASK_SECONDS(a->asker) * 2 / 3 + 1);
-    fprintf(out, q->model ? "\"count\": %u, \"argv\": [" : "\"count\": %u, \"learn\": true, \"argv\": [", q->count);
+    fprintf(out, q->model ? "\"count\": %u, \"argv\": [" : "\"count\": %u, \"learn\": true, \"argv\": [",
+            q->count);
     for (size_t i = 0; i < q->word_count; i++) {
         bool const model = strcmp(q->words[i], q->model) == 0;
         fputs(i ? ", " : "", out);

@@ -10,7 +10,7 @@ enum { PROBLEM_MAX = 400 };
 
 /* What an answer is made of. */
 typedef struct learned_answer {
-    oos_view engine, version, text; /* strings: as they stand between the quotes */
+    oos_view engine, version, text;                /* strings: as they stand between the quotes */
     oos_view package, torch, flags, architectures; /* whole values */
     oos_view left_out;
 } learned_answer;
@@ -43,7 +43,8 @@ static bool answer_read(oos_view bytes, learned_answer *ret_answer)
 static const char *shown(oos_arena *arena, oos_view raw)
 {
     const char *text = oos_scan_text(arena, raw);
-    const char *copy = text ? oos_arena_copy(arena, oos_shown_beginning(oos_view_of(text), PROBLEM_MAX)) : NULL;
+    const char *copy =
+        text ? oos_arena_copy(arena, oos_shown_beginning(oos_view_of(text), PROBLEM_MAX)) : NULL;
     return copy ? oos_shown(arena, copy) : "";
 }
 
@@ -68,8 +69,8 @@ static void part_put(oos_text *text, const char *name, oos_view value)
 
 static void file_put(oos_text *text, const char *engine, const learned_answer *answer, const char *base)
 {
-    oos_text_printf(text, "{\"schema\":\"" OOS_LEARNED_SCHEMA "\",\n\"engine\":\"%s\",\n\"version\":\"%.*s\"", engine,
-                    (int)answer->version.len, answer->version.ptr);
+    oos_text_printf(text, "{\"schema\":\"" OOS_LEARNED_SCHEMA "\",\n\"engine\":\"%s\",\n\"version\":\"%.*s\"",
+                    engine, (int)answer->version.len, answer->version.ptr);
     part_put(text, "package", answer->package);
     part_put(text, "torch", answer->torch);
     oos_text_printf(text, ",\n\"base\":\"%s\"", base);
@@ -87,8 +88,8 @@ static void summary_put(oos_text *said, const oos_flag_table *flags, oos_version
         fresh += flags->list[i].since == flags->learned;
         gone += flags->list[i].until == newest;
     }
-    oos_text_printf(said, "%s %s: %zu flags, of which %zu are new since %s; %zu are gone. Kept in %s\n", title, release,
-                    all, fresh, base, gone, place);
+    oos_text_printf(said, "%s %s: %zu flags, of which %zu are new since %s; %zu are gone. Kept in %s\n",
+                    title, release, all, fresh, base, gone, place);
 }
 
 static oomsight_status learned_keep(oos_arena *arena, const oomsight_data *data, const char *engine_name,
@@ -105,10 +106,11 @@ static oomsight_status learned_keep(oos_arena *arena, const oomsight_data *data,
     oos_version const newest = facts->flags.versions[facts->flags.version_count - 1];
     oos_version_print(newest, base, sizeof base);
     if (!answer_read(bytes, &answer) || !oos_view_is(answer.engine, engine_name))
-        return oos_fail(reterr, OOMSIGHT_MALFORMED, "the answer of the installed %s cannot be read", words->title);
+        return oos_fail(reterr, OOMSIGHT_MALFORMED, "the answer of the installed %s cannot be read",
+                        words->title);
     if (!answer.version.len)
-        return oos_fail(reterr, OOMSIGHT_UNSUPPORTED, "the installed %s could not be imported: %s", words->title,
-                        shown(arena, answer.text));
+        return oos_fail(reterr, OOMSIGHT_UNSUPPORTED, "the installed %s could not be imported: %s",
+                        words->title, shown(arena, answer.text));
     const char *release = shown(arena, answer.version), *missing = !answer.flags.len     ? "flags"
                                                                    : !answer.package.len ? "package"
                                                                                          : NULL;
@@ -119,7 +121,8 @@ static oomsight_status learned_keep(oos_arena *arena, const oomsight_data *data,
     if (file->failed) return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for the flags");
     if (file->len > OOS_LEARNED_BYTES_MAX ||
         !oos_learned_parse((oos_view){file->ptr, file->len}, engine_name, &learned))
-        return oos_fail(reterr, OOMSIGHT_MALFORMED, "the answer of the installed %s cannot be read", words->title);
+        return oos_fail(reterr, OOMSIGHT_MALFORMED, "the answer of the installed %s cannot be read",
+                        words->title);
     if (learned.version <= newest && !strpbrk(release, "+") && !strstr(release, ".dev")) {
         oos_text_printf(said, "%s %s is known here: nothing is to be learned\n", words->title, release);
         return OOMSIGHT_OK;
@@ -127,7 +130,9 @@ static oomsight_status learned_keep(oos_arena *arena, const oomsight_data *data,
     if (learned.version < newest)
         return oos_fail(reterr, OOMSIGHT_UNSUPPORTED, "%s %s is older than %s, the newest that is known here",
                         words->title, release, base);
-    OOS_TRY(oos_flags_load_learned(arena, data->dir, engine_name, &learned, &flags, reterr));
+    if (oos_flags_load_learned(arena, data->dir, engine_name, &learned, &flags, NULL) != OOMSIGHT_OK)
+        return oos_fail(reterr, OOMSIGHT_MALFORMED, "the flags of the installed %s cannot be read",
+                        words->title);
     const char *folder = oos_learned_folder(arena), *name = oos_learned_name(arena, engine_name, &learned);
     const char *place = folder && name ? oos_arena_format(arena, "%s/%s", folder, name) : NULL;
     if (!place) return oos_fail(reterr, OOMSIGHT_NOT_FOUND, "no HOME to keep the flags in");

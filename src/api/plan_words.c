@@ -191,16 +191,19 @@ static oomsight_status learned_take(oomsight_plan *plan, oos_plan_ask *ask, cons
     oos_engine_facts *own = found ? OOS_NEW(plan->arena, oos_engine_facts) : NULL;
     if (found && !own) return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for flags");
     if (own) *own = *plan->facts;
-    if (own && oos_flags_load_learned(plan->arena, ask->params->data->dir, plan->engine->words->name, &learned,
-                                      &own->flags, NULL) == OOMSIGHT_OK) {
+    if (own && oos_flags_load_learned(plan->arena, ask->params->data->dir, plan->engine->words->name,
+                                      &learned, &own->flags, NULL) == OOMSIGHT_OK) {
         plan->facts = own;
-        ask->newer = !ask->newer ? "This build is not the release of its number: its flags were read from it, the "
-                                   "rules are those of the release."
-                                 : "This version is newer than any supported one: its flags were read from the installed "
-                     "engine, the rules are those of the latest supported version.";
+        ask->newer =
+            !ask->newer
+                ? "This build is not the release of its number: its flags were read from it, the "
+                  "rules are those of the release."
+                : "This version is newer than any supported one: its flags were read from the installed "
+                  "engine, the rules are those of the latest supported version.";
     } else if (installed && ask->newer) {
-        ask->newer = "This version is newer than any supported one: the rules of the latest supported version "
-                     "are used. `oomsight learn` reads its flags.";
+        ask->newer =
+            "This version is newer than any supported one: the rules of the latest supported version "
+            "are used. `oomsight learn` reads its flags.";
     }
     return OOMSIGHT_OK;
 }

@@ -67,7 +67,7 @@ bool oos_file_read_own(oos_arena *arena, const char *path, size_t limit_bytes, o
     if (fstat(fd, &is) == 0 && S_ISREG(is.st_mode) && (is.st_uid == geteuid() || is.st_uid == 0) &&
         !(is.st_mode & 022) && is.st_size > 0 && (uint64_t)is.st_size <= limit_bytes)
         bytes = OOS_NEW_ARRAY(arena, char, (size_t)is.st_size + 1);
-    for (ssize_t got = 1; bytes && got > 0 && len < (size_t)is.st_size; len += got > 0 ? (size_t)got : 0)
+    for (ssize_t got = 1; bytes && got > 0 && len<(size_t)is.st_size; len += got> 0 ? (size_t)got : 0)
         got = read(fd, bytes + len, (size_t)is.st_size - len);
     close(fd);
     *ret_bytes = (oos_view){bytes, len};

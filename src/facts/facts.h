@@ -406,7 +406,7 @@ typedef struct oos_flag_table {
     size_t count;
     const oos_version *versions; /* whose parser was dumped, oldest first */
     size_t version_count;
-    oos_version learned;         /* the newest of them, when that was read from what is installed; else 0 */
+    oos_version learned;           /* the newest of them, when that was read from what is installed; else 0 */
     oos_view variables;            /* the engine's env.json; empty: there is none */
     oos_version dotted_since;      /* `--flag.key value` is taken from here on; 0: never */
     oos_version underscores_since; /* `--max_model_len` is `--max-model-len`; 0: never */

@@ -520,7 +520,8 @@ static void learned_add(loader *in, const learned_flag *flag, oos_version versio
     if (before) memcpy(forms, record->forms, before * sizeof *forms);
     forms[before] = learned_form(known ? record : NULL, &flag->is.form, version);
     if (!known) { /* nobody has judged it yet */
-        *record = (oos_flag_record){.name = flag->is.names[0], .dest = flag->dest, .since = version, .memory = true};
+        *record = (oos_flag_record){
+            .name = flag->is.names[0], .dest = flag->dest, .since = version, .memory = true};
         record->name_len = strlen(record->name);
         in->count++;
     }
@@ -552,6 +553,8 @@ static void learned_take(loader *in, oos_view flags, oos_version version, oos_fl
         while (!in->bad && !in->nomem && oos_scan_item(&in->scan)) learned_read_one(in, &list[count++]);
     if (in->bad || in->nomem || !oos_scan_done(&in->scan) || !count) return;
     oos_version const newest = table->versions[table->version_count - 1];
+    if (version < newest) in->bad = "an older release was learned";
+    if (in->bad) return;
     for (size_t i = 0; i < in->index->count; i++)
         if (in->index->list[i].until == UINT64_MAX) in->index->list[i].until = version - 1;
     for (size_t i = 0; i < in->count; i++)

@@ -80,8 +80,8 @@ const char *oos_learned_folder(oos_arena *arena)
 const char *oos_learned_name(oos_arena *arena, const char *engine, const oos_learned *learned)
 {
     if (!is_release(learned->release) || !is_hash(learned->package)) return NULL;
-    return oos_arena_format(arena, "%s-%.*s-%.*s.json", engine, (int)learned->release.len, learned->release.ptr,
-                            SHORT_LEN, learned->package.ptr);
+    return oos_arena_format(arena, "%s-%.*s-%.*s.json", engine, (int)learned->release.len,
+                            learned->release.ptr, SHORT_LEN, learned->package.ptr);
 }
 
 /* Is it called as a file of that release is? */
