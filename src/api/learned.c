@@ -1,6 +1,7 @@
 /* oomsight learn: what an installed engine said of itself, kept as a file that a plan reads (facts/learned.c). Its answer is another
  * program's: it is kept once it was read as a plan reads it, and is then the text that was read. */
 #include "api/api.h"
+#include "base/check.h"
 #include "base/place.h"
 #include "base/shown.h"
 
@@ -83,6 +84,7 @@ static void summary_put(oos_text *said, const oos_flag_table *flags, oos_version
                         const char *release, const char *base, const char *place)
 {
     size_t all = 0, fresh = 0, gone = 0;
+    oos_assert(flags->learned >= newest);
     for (size_t i = 0; i < flags->count; i++) {
         all += flags->list[i].until == UINT64_MAX;
         fresh += flags->list[i].since == flags->learned;

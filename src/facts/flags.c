@@ -525,6 +525,7 @@ static void learned_add(loader *in, const learned_flag *flag, oos_version versio
         record->name_len = strlen(record->name);
         in->count++;
     }
+    oos_assert(of < in->count && names > 0);
     record->until = UINT64_MAX;
     record->forms = forms;
     record->form_count = before + 1;
@@ -563,6 +564,7 @@ static void learned_take(loader *in, oos_view flags, oos_version version, oos_fl
     memcpy(versions, table->versions, table->version_count * sizeof *versions);
     if (version > newest) versions[table->version_count++] = version;
     table->versions = versions;
+    oos_assert(table->versions[table->version_count - 1] == version);
     table->learned = version;
 }
 

@@ -2,6 +2,7 @@
  * is read when it is plain, the user's own and not too large, and as what it says it is. */
 #include "facts/facts.h"
 #include "base/ascii.h"
+#include "base/check.h"
 #include "base/file.h"
 
 #include <dirent.h>
@@ -124,6 +125,7 @@ bool oos_learned_find(oos_arena *arena, const char *engine, oos_version version,
     if (!path || !oos_file_read_own(arena, path, OOS_LEARNED_BYTES_MAX, &text) ||
         !oos_learned_parse(text, engine, ret_learned) || ret_learned->version != version)
         return false;
+    oos_assert(ret_learned->flags.len > 0 && ret_learned->package.len == PACKAGE_LEN);
     const char *is = oos_learned_name(arena, engine, ret_learned);
     return is && strcmp(is, name) == 0;
 }
