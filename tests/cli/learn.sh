@@ -30,11 +30,11 @@ plan() { "$OOMSIGHT" plan --gpu h100 --offline "$@" 2>&1 | sed -n '1p;/Assumed/p
 serve="-- vllm serve ../fixtures/models/small-llama"
 for_each() {
     for words in "" "--no-such-flag 3" "--enforce-eager" "--frobnicate 1" "--frobnicate 2" "--frobnicate 3" "-fr 1" "--wobble" "--no-wobble" "--kv-cache-dtype octave" \
-        "--kv-cache-dtype fp8_e5m2" "--no-enable-prefix-caching" "--max-model-len 4096"; do echo "-- $words"; plan "$@" $serve $words; done
+        "--kv-cache-dtype fp8_e5m2" "--no-enable-prefix-caching" "--max-model-len 4096"; do echo "-- $words"; plan $serve $words; done
 }
 echo "== before"; plan $serve; plan $serve --no-such-flag 3
 learn "learned" "echo '$said'"; cat "$work/request"; echo
-cd "$work/cache/oomsight/learned" && ls -l | sed -n 's/ .* / /p' && cat ./* && cd - >/dev/null
+(cd "$work/cache/oomsight/learned" && stat -c '%A %n' ./* && cat ./*)
 echo "== planned"; for_each
 echo "== without the engine"; plan --vllm 0.99.0 $serve --no-such-flag 3
 echo "== a known release"; plan --vllm 0.33.0 $serve --enforce-eager
