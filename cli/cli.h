@@ -26,8 +26,10 @@ enum {
     COMPLETION = 1 << 14,
     WHAT = 1 << 15,
     MODELS = 1 << 16,
-    EVERY = (1 << 17) - 1,
-    ANSWERS = EVERY & ~(RUN | TOP | REDACT | COMPLETION), /* they write one, in a form that can be chosen */
+    LEARN = 1 << 17,
+    EVERY = (1 << 18) - 1,
+    ANSWERS =
+        EVERY & ~(RUN | TOP | REDACT | COMPLETION | LEARN), /* they write one, in a form that can be chosen */
 };
 enum { ANY = INT_MAX - 1, BEHIND = INT_MAX };
 
@@ -139,6 +141,8 @@ void command_missing(const cli_options *given); /* says what it takes besides op
 typedef struct plan_asker plan_asker;
 bool plan_asker_open(const cli_options *given, const oomsight_data *data, oomsight_asker *ret_asker);
 void plan_asker_close(const oomsight_asker *asker); /* one that was never opened is fine */
+/* Has a Python that would be asked this engine? */
+bool plan_asker_has(const cli_options *given, const char *engine);
 
 /* cli/launch.c */
 const char *segment_folder(void); /* where shared segments are kept */

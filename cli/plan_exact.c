@@ -84,8 +84,10 @@ static char *request_make(const asking *a)
     size_t len;
     FILE *out = open_memstream(&text, &len);
     if (!out) return NULL;
-    fprintf(out, "{\"id\": %llu, \"seconds\": %.0f, \"count\": %u, \"argv\": [", (unsigned long long)a->id,
-            ASK_SECONDS(a->asker) * 2 / 3 + 1, q->count);
+    fprintf(out, "{\"id\": %llu, \"seconds\": %.0f, ", (unsigned long long)a->id,
+            ASK_SECONDS(a->asker) * 2 / 3 + 1);
+    fprintf(out, q->model ? "\"count\": %u, \"argv\": [" : "\"count\": %u, \"learn\": true, \"argv\": [",
+            q->count);
     for (size_t i = 0; i < q->word_count; i++) {
         bool const model = strcmp(q->words[i], q->model) == 0;
         fputs(i ? ", " : "", out);
@@ -109,13 +111,27 @@ static char *request_make(const asking *a)
 
 /* ---- the process ------------------------------------------------------------------------------------------------- */
 
+static bool python_look_for(const cli_options *given, const char *engine, char *ret_path, size_t capacity)
+{
+    const char *const words[] = {given->python, engine, "python3", "python"};
+    for (size_t i = given->python ? 0 : 1; i < ARRAY_COUNT(words); i++) {
+        if (dryrun_interpreter(words[i], ret_path, capacity)) return true;
+        if (given->python) break;
+    }
+    return false;
+}
+
+bool plan_asker_has(const cli_options *given, const char *engine)
+{
+    dryrun_engine found = {.name = engine};
+    if (!python_look_for(given, engine, found.interpreter, sizeof found.interpreter)) return false;
+    dryrun_engine_ask(&found);
+    return found.version[0] != '\0';
+}
+
 static bool python_find(asking *a)
 {
-    const char *const words[] = {a->asker->given->python, a->question->engine, "python3", "python"};
-    for (size_t i = a->asker->given->python ? 0 : 1; i < ARRAY_COUNT(words); i++) {
-        if (dryrun_interpreter(words[i], a->python, sizeof a->python)) return true;
-        if (a->asker->given->python) break;
-    }
+    if (python_look_for(a->asker->given, a->question->engine, a->python, sizeof a->python)) return true;
     if (a->asker->given->python)
         problem_set(a, "%s is no Python", a->asker->given->python);
     else
@@ -142,6 +158,7 @@ static bool model_settle(asking *a)
     char folder[660];
     oomsight_error error = {0};
     oomsight_model_place place;
+    if (!a->question->model) return true;
     if (a->question->place) {
         snprintf(a->model, sizeof a->model, "%s", a->question->place);
         return true;

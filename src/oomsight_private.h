@@ -176,7 +176,7 @@ OOMSIGHT_MUST_CHECK oomsight_status oomsight_plan_create_exact(const oomsight_pl
                                                                oomsight_plan **ret_plan,
                                                                oomsight_error *reterr);
 
-/* Whoever asks it: for one command at a time, and what it answers is to be given to free(). */
+/* Whoever asks it: for one command at a time (a question without a model: what it is itself), and what it answers is to be given to free(). */
 typedef struct oomsight_asker {
     void (*ask)(void *own, const oomsight_question *question, oomsight_exact *ret_exact);
     void *own;
@@ -195,6 +195,11 @@ typedef enum oomsight_answer_state {
 } oomsight_answer_state;
 enum { OOMSIGHT_ANSWER_BYTES = 1 << 20 };
 oomsight_answer_state oomsight_answer_look(const char *bytes, size_t len, uint64_t id, size_t *ret_len);
+
+/* Keeps what an engine said of itself, for plans of a release that is not known here; *ret_text says what, in lines. */
+OOMSIGHT_MUST_CHECK oomsight_status oomsight_learned_keep(const oomsight_data *data, const char *engine,
+                                                          const char *answer, size_t answer_bytes,
+                                                          char **ret_text, oomsight_error *reterr);
 
 /* The words of the best fix that are flags without blanks, so that they survive a shell's $( ); *ret_count 0: it starts as it
  * is. NULL: there is none. They live as long as the plan. */

@@ -125,7 +125,12 @@ def judge(engine, request, out):
         os.dup2(null, fd)
     os.environ.update({str(key): str(value) for key, value in (request.get("env") or {}).items() if engine.is_asked(str(key))})
     begun = time.monotonic()
-    answer = told(engine.steps([str(part) for part in request["argv"]], int(request.get("count") or 0)))
+    if request.get("learn") is True:
+        import oomsight_learn
+        steps = oomsight_learn.steps(engine)
+    else:
+        steps = engine.steps([str(part) for part in request["argv"]], int(request.get("count") or 0))
+    answer = told(steps)
     answer["seconds"] = round(time.monotonic() - begun, 3)
     answer["imported"] = [name for name, module in list(sys.modules.items()) if name not in known and getattr(module, "__spec__", None)]
     with os.fdopen(out, "wb") as file:
@@ -204,11 +209,12 @@ def requests(file):
         request = None
         with contextlib.suppress(ValueError):
             request = json.loads(line)
-        yield request if isinstance(request, dict) and isinstance(request.get("argv"), list) else None
+        known = isinstance(request, dict) and (isinstance(request.get("argv"), list) or request.get("learn") is True)
+        yield request if known else None
 
 
 def main(engine):
-    """`engine`: NAME, begin() -> its release, is_asked(variable), steps(argv, devices) as `told` takes them."""
+    """`engine`: NAME, begin() -> its release, is_asked(variable), steps(argv, devices) as `told` takes them, parser(), architectures()."""
     source, sink = (int(part) for part in os.environ.pop("OOMSIGHT_ASK").split(","))
     begun = time.monotonic()
     with os.fdopen(source, encoding="utf-8") as commands, os.fdopen(sink, "w", encoding="utf-8") as answers:

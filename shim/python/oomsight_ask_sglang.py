@@ -222,6 +222,19 @@ def steps(argv, count):
     yield {**sizes(args, model), "verdict": "taken", "values": values(view(args), model)}
 
 
+def parser():
+    import argparse
+    from sglang.srt import server_args
+    made = argparse.ArgumentParser(prog="sglang serve")
+    server_args.ServerArgs.add_cli_args(made)
+    return made
+
+
+def architectures():
+    from sglang.srt.models.registry import ModelRegistry
+    return ModelRegistry.get_supported_archs()
+
+
 def is_asked(name):
     """A variable of the command that decides something: not where caches are kept, nor what this machine has."""
     return name.startswith(("SGLANG_", "SGL_")) and not any(part in name for part in ("CACHE_DIR", "LOGGING", "PLUGIN", "HOST_IP", "PORT", "_DIR", "_PATH"))
@@ -237,9 +250,7 @@ def begin():
     torch.cuda._is_in_bad_fork = lambda: False  # a fork behind a device that does not mind one
     asking.load(("sglang.cli.serve", "sglang.srt.server_args", "sglang.srt.configs.model_config", "sglang.srt.arg_groups.pipeline",
                  "sglang.srt.model_executor.model_runner", "sglang.srt.model_executor.pool_configurator", "sglang.srt.models.registry"))
-    from sglang.srt import server_args
-    import argparse
-    server_args.ServerArgs.add_cli_args(argparse.ArgumentParser())  # what is worked out once about its fields
+    parser()  # what is worked out once about its fields
     return release
 
 

@@ -257,6 +257,16 @@ def steps(argv, count):
     yield {"verdict": "taken", "values": values(config), **sizes(config)}
 
 
+def parser():
+    """Of `vllm serve`."""
+    return next(action.choices["serve"] for action in PARSER[0]._actions if isinstance(action.choices, dict) and "serve" in action.choices)
+
+
+def architectures():
+    from vllm.model_executor.models.registry import ModelRegistry
+    return ModelRegistry.get_supported_archs()
+
+
 def is_asked(name):
     """A variable of the command that decides something: not where caches are kept, nor what this machine has."""
     return name.startswith("VLLM_") and not any(part in name for part in ("CACHE", "CONFIG_ROOT", "LOGGING", "PLUGINS", "HOST_IP", "PORT"))

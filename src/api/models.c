@@ -176,15 +176,9 @@ static oomsight_status keep(oos_arena *arena, const oos_text *text, const char *
                             oomsight_error *reterr)
 {
     const char *place = oos_catalogue_place(arena);
-    char *folder = place ? oos_arena_copy(arena, oos_view_of(place)) : NULL;
-    if (!folder) return oos_fail(reterr, OOMSIGHT_NOT_FOUND, "no HOME to keep the models in");
-    for (char *slash = folder + 1; (slash = strchr(slash, '/')); slash++) {
-        *slash = '\0';
-        (void)mkdir(folder, 0755);
-        *slash = '/';
-    }
+    if (!place) return oos_fail(reterr, OOMSIGHT_NOT_FOUND, "no HOME to keep the models in");
     *ret_place = place;
-    return oos_place_write(place, text->ptr, text->len, reterr);
+    return oos_place_keep(place, text->ptr, text->len, reterr);
 }
 
 static oomsight_status update(oos_arena *arena, const char *path, char **ret_text, oomsight_error *reterr)

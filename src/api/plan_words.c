@@ -1,5 +1,6 @@
 /* The command of a plan: which engine it starts, its words, and the release. */
 #include "api/api.h"
+#include "base/file.h"
 #include "command/command.h"
 
 #include <string.h>
@@ -149,6 +150,64 @@ oomsight_status oos_ask_words(oomsight_plan *plan, oos_plan_ask *ask, oomsight_e
     return words_translate(plan, params, &ask->words, &ask->word_count, reterr);
 }
 
+/* "vllm-0.34.0-0a1b2c3d4e5f.json", by the list of files that its installation left; NULL: there is none. */
+static const char *learned_name(oomsight_plan *plan, const oos_machine *machine, const char *installed)
+{
+    enum { RECORD_BYTES_MAX = 64 << 20 };
+    char hash[65];
+    oos_view record;
+    oos_sha256 sum;
+    const char *engine = plan->engine->words->name;
+    const char *path = oos_arena_format(plan->arena, "%s/%s-%s.dist-info/RECORD", machine->installed.folder,
+                                        engine, installed);
+    oos_arena *own = oos_arena_create(4096);
+    bool const read = own && path && oos_file_read(own, path, RECORD_BYTES_MAX, &record, NULL) == OOMSIGHT_OK;
+    if (read) {
+        oos_sha256_init(&sum);
+        oos_sha256_add(&sum, record.ptr, record.len);
+        oos_sha256_hex(&sum, hash);
+    }
+    oos_arena_free(own);
+    oos_learned const is = {.release = oos_view_of(installed), .package = oos_view_of(read ? hash : "")};
+    return oos_learned_name(plan->arena, engine, &is);
+}
+
+/* "0.33.0+ours"; builds for a CUDA, as "+cu129", are the release. */
+static bool is_changed(const char *installed)
+{
+    const char *label = strchr(installed, '+');
+    return label && strncmp(label, "+cu", 3) != 0 && strncmp(label, "+cpu", 4) != 0;
+}
+
+/* What the installed engine takes, where `oomsight learn` has read it. `installed` NULL: it is not here. */
+static oomsight_status learned_take(oomsight_plan *plan, oos_plan_ask *ask, const char *installed,
+                                    oomsight_error *reterr)
+{
+    oos_learned learned;
+    const char *name = installed ? learned_name(plan, ask->machine, installed) : NULL;
+    oos_version const version = plan->start.version;
+    bool const found = (name || !installed) &&
+                       oos_learned_find(plan->arena, plan->engine->words->name, version, name, &learned);
+    oos_engine_facts *own = found ? OOS_NEW(plan->arena, oos_engine_facts) : NULL;
+    if (found && !own) return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for flags");
+    if (own) *own = *plan->facts;
+    if (own && oos_flags_load_learned(plan->arena, ask->params->data->dir, plan->engine->words->name,
+                                      &learned, &own->flags, NULL) == OOMSIGHT_OK) {
+        plan->facts = own;
+        ask->newer =
+            !ask->newer
+                ? "This build is not the release of its number: its flags were read from it, the "
+                  "rules are those of the release."
+                : "This version is newer than any supported one: its flags were read from the installed "
+                  "engine, the rules are those of the latest supported version.";
+    } else if (installed && ask->newer) {
+        ask->newer =
+            "This version is newer than any supported one: the rules of the latest supported version "
+            "are used. `oomsight learn` reads its flags.";
+    }
+    return OOMSIGHT_OK;
+}
+
 /* The release that is asked for, that of the image in the command, the one installed here, or the newest known. */
 oomsight_status oos_ask_release(oomsight_plan *plan, oos_plan_ask *ask, oomsight_error *reterr)
 {
@@ -193,5 +252,10 @@ oomsight_status oos_ask_release(oomsight_plan *plan, oos_plan_ask *ask, oomsight
     plan->release_named = said && said != installed;
     plan->start.beyond = oos_rule_book_beyond(plan->facts->rules, version);
     if (nightly) plan->start.beyond = (unsigned)oos_max(plan->start.beyond, 1);
-    return OOMSIGHT_OK;
+    oos_version is = 0;
+    bool const is_here =
+        installed && ask->machine && oos_version_parse(oos_view_of(installed), &is) && is == version;
+    bool const changed = is_here && version == versions[count - 1] && is_changed(installed);
+    if (!ask->newer && !changed) return OOMSIGHT_OK;
+    return learned_take(plan, ask, is_here ? installed : NULL, reterr);
 }

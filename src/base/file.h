@@ -7,6 +7,9 @@
 oomsight_status oos_file_read(oos_arena *arena, const char *path, size_t limit_bytes, oos_view *ret_bytes,
                               oomsight_error *reterr);
 
+/* A plain file that only this user, or root, can write; no link. False: it is none, or larger, or there is no memory. */
+bool oos_file_read_own(oos_arena *arena, const char *path, size_t limit_bytes, oos_view *ret_bytes);
+
 bool oos_file_is_dir(const char *path);
 bool oos_file_exists(const char *path);
 bool oos_write_all(int fd, const char *bytes, size_t len); /* false: errno says why */

@@ -180,3 +180,19 @@ oomsight_status oos_place_write(const char *path, const char *bytes, size_t len,
     errno = why;
     return wrong(reterr, path);
 }
+
+oomsight_status oos_place_keep(const char *path, const char *bytes, size_t len, oomsight_error *reterr)
+{
+    char folder[PATH_MAX];
+    if (strlen(path) > PATH_LEN_MAX) return errno = ENAMETOOLONG, wrong(reterr, path);
+    memcpy(folder, path, strlen(path) + 1);
+    for (char *slash = folder + 1; (slash = strchr(slash, '/')); slash++) {
+        *slash = '\0';
+        bool const made = mkdir(folder, 0755) == 0 || errno == EEXIST;
+        int const why = errno;
+        struct stat info;
+        if (!made && stat(folder, &info) != 0) return errno = why, wrong(reterr, folder);
+        *slash = '/';
+    }
+    return oos_place_write(path, bytes, len, reterr);
+}

@@ -19,3 +19,5 @@ oomsight_status oos_place_open(const char *path, bool append, unsigned mode, int
 
 /* All of it or nothing, where it can be: what is not a plain file of ours alone is written over. */
 oomsight_status oos_place_write(const char *path, const char *bytes, size_t len, oomsight_error *reterr);
+/* ... in a folder that is made where it is not there. */
+oomsight_status oos_place_keep(const char *path, const char *bytes, size_t len, oomsight_error *reterr);

@@ -143,7 +143,8 @@ oos_env_hit oos_env_find(const oos_flag_table *table, oos_view name, const char 
     }
     hit.own = own;
     if (own) {
-        if (version <= table->versions[table->version_count - 1]) hit.effect = OOS_ENV_ABSENT;
+        if (version <= table->versions[table->version_count - 1] && version != table->learned)
+            hit.effect = OOS_ENV_ABSENT;
         hit.logged = logged;
         return hit;
     }

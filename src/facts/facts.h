@@ -406,6 +406,7 @@ typedef struct oos_flag_table {
     size_t count;
     const oos_version *versions; /* whose parser was dumped, oldest first */
     size_t version_count;
+    oos_version learned;           /* the newest of them, when that was read from what is installed; else 0 */
     oos_view variables;            /* the engine's env.json; empty: there is none */
     oos_version dotted_since;      /* `--flag.key value` is taken from here on; 0: never */
     oos_version underscores_since; /* `--max_model_len` is `--max-model-len`; 0: never */
@@ -437,6 +438,30 @@ typedef struct oos_flag_key {
 
 oomsight_status oos_flags_load(oos_arena *arena, const char *data_dir, const char *engine,
                                oos_flag_table *ret_table, oomsight_error *reterr);
+
+/* What `oomsight learn` has read from an installed engine (docs/reference/formats/learned.md). Views lie in the text of the file. */
+typedef struct oos_learned {
+    oos_version version;
+    oos_view release, package; /* "0.34.0", the SHA-256 of its RECORD */
+    oos_view flags;            /* the list as it stands there */
+    oos_view architectures;    /* ... empty: it has none */
+} oos_learned;
+#define OOS_LEARNED_SCHEMA "oomsight.learned/1"
+enum { OOS_LEARNED_BYTES_MAX = 4 << 20, OOS_LEARNED_FLAGS_MAX = 4096 };
+
+/* False: it is none of that engine. */
+bool oos_learned_parse(oos_view text, const char *engine, oos_learned *ret_learned);
+/* $XDG_CACHE_HOME/oomsight/learned; NULL: no home is known, or memory is out. */
+const char *oos_learned_folder(oos_arena *arena);
+/* "vllm-0.34.0-0a1b2c3d4e5f.json"; NULL: no release or hash can be part of a name, or memory is out. */
+const char *oos_learned_name(oos_arena *arena, const char *engine, const oos_learned *learned);
+/* The file of a release: by its `name`, or, where that is NULL, the last that was written for the version. */
+bool oos_learned_find(oos_arena *arena, const char *engine, oos_version version, const char *name,
+                      oos_learned *ret_learned);
+/* The flags of the known releases, and of one more, which is not older than any of them. */
+oomsight_status oos_flags_load_learned(oos_arena *arena, const char *data_dir, const char *engine,
+                                       const oos_learned *learned, oos_flag_table *ret_table,
+                                       oomsight_error *reterr);
 
 /* By any exact spelling, dashes and underscores alike. A version that was not dumped has what its neighbours have. */
 oos_flag_hit oos_flags_find(const oos_flag_table *table, oos_view spelling, oos_version version);

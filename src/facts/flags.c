@@ -40,6 +40,7 @@ typedef struct loader {
     oos_flag_record *records;
     size_t count, capacity;
     spelling_index *index;
+    size_t learned_count;
     bool nomem;
     const char *bad; /* what was wrong with the data, NULL */
 } loader;
@@ -217,11 +218,12 @@ static void values_set(draft *d)
     }
 }
 
-static void spelling_add(loader *in, const char *text, bool negated, oos_version since, oos_version until)
+static void spelling_add(loader *in, size_t of, const char *text, bool negated, oos_version since,
+                         oos_version until)
 {
     spelling_index *index = in->index;
     oos_view const view = oos_view_of(text);
-    uint32_t const hash = hash_of(view), record = (uint32_t)in->count;
+    uint32_t const hash = hash_of(view), record = (uint32_t)of;
     if (view.len >= SPELLING_MAX) {
         in->bad = "a flag's name is too long";
         return;
@@ -329,9 +331,9 @@ static void record_read(loader *in, draft *drafts)
         oos_version const until = i + 1 < count ? drafts[i + 1].form.since - 1 : record.until;
         forms[i] = drafts[i].form;
         for (size_t k = 0; k < drafts[i].name_count; k++)
-            spelling_add(in, drafts[i].names[k], false, forms[i].since, until);
+            spelling_add(in, in->count, drafts[i].names[k], false, forms[i].since, until);
         for (size_t k = 0; k < forms[i].negative_count; k++)
-            spelling_add(in, forms[i].negatives[k], true, forms[i].since, until);
+            spelling_add(in, in->count, forms[i].negatives[k], true, forms[i].since, until);
     }
     for (size_t k = 1; k < last->name_count; k++) aliases[k - 1] = last->names[k];
     record.name = drafts[0].names[0];
@@ -359,7 +361,7 @@ static void flags_read(loader *in)
         in->bad = "two lists of flags";
         return;
     }
-    size_t const count = items_count(in->scan);
+    size_t const count = items_count(in->scan) + in->learned_count;
     uint32_t slots = 64;
     while (slots < count * 8 && slots < 1u << 20) slots *= 2;
     in->capacity = count;
@@ -441,8 +443,140 @@ static void rules_read(loader *in, oos_flag_table *table)
     }
 }
 
+/* ---- a release whose flags were learned from its own parser --------------------------------------------------------- */
+
+/* One that it has, and the record of the newest release that it goes on; NONE: nobody knows it here. */
+typedef struct learned_flag {
+    draft is;
+    const char *dest;
+    size_t record;
+} learned_flag;
+enum { NONE = UINT32_MAX };
+
+static bool is_plain(const char *const *words, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        for (const char *at = words[i]; at && *at; at++)
+            if ((unsigned char)*at < ' ' || *at == 0x7f) return false;
+    return true;
+}
+
+static void learned_read_one(loader *in, learned_flag *flag)
+{
+    oos_view key;
+    *flag = (learned_flag){.is.form.suffixes = "", .record = NONE};
+    if (!oos_scan_open(&in->scan, '{')) return;
+    while (oos_scan_key(&in->scan, &key))
+        if (oos_view_is(key, "dest"))
+            flag->dest = keep(in, string_read(in));
+        else if (!form_field(in, key, &flag->is))
+            oos_scan_skip(&in->scan, NULL);
+    const oos_flag_form *form = &flag->is.form;
+    if (in->scan.failed || flag->is.name_count == 0 || !flag->dest) in->bad = "a flag needs names and dest";
+    if (!is_plain(flag->is.names, flag->is.name_count) || !is_plain(form->choices, form->choice_count) ||
+        !is_plain(form->negatives, form->negative_count) || !is_plain(&form->preset, 1))
+        in->bad = "control characters in a word";
+    values_set(&flag->is);
+    for (size_t i = 0; i < flag->is.name_count && flag->record == NONE && !in->bad; i++) {
+        oos_view const name = oos_view_of(flag->is.names[i]);
+        uint32_t at = in->index->slots[hash_of(name) & in->index->mask];
+        for (; at && flag->record == NONE; at = in->index->list[at - 1].next) {
+            const spelling *s = &in->index->list[at - 1];
+            if (s->until == UINT64_MAX && s->len == name.len && same_spelling(s->text, name))
+                flag->record = s->record;
+        }
+    }
+}
+
+/* What it says is taken; how a value is read, and what it does, is what is known of the flag. */
+static oos_flag_form learned_form(const oos_flag_record *before, const oos_flag_form *is, oos_version version)
+{
+    oos_flag_form form = *is;
+    const oos_flag_form *last = before ? &before->forms[before->form_count - 1] : is;
+    if ((last->kind == OOS_FLAG_KIND_SWITCH) == (is->kind == OOS_FLAG_KIND_SWITCH)) {
+        form = *last;
+        form.least_values = is->least_values, form.most_values = is->most_values;
+        form.nullable |= is->nullable;
+        form.preset = is->preset;
+        form.choices = is->choices, form.choice_count = is->choice_count;
+        form.negatives = is->negatives, form.negative_count = is->negative_count;
+    }
+    form.since = version;
+    return form;
+}
+
+static void learned_add(loader *in, const learned_flag *flag, oos_version version)
+{
+    bool const known = flag->record != NONE;
+    size_t const of = known ? flag->record : in->count;
+    oos_flag_record *record = &in->records[of];
+    size_t const before = known ? record->form_count : 0, names = flag->is.name_count;
+    oos_flag_form *forms = OOS_NEW_ARRAY(in->arena, oos_flag_form, before + 1);
+    const char **aliases = OOS_NEW_ARRAY(in->arena, const char *, names);
+    if (!forms || !aliases || of == in->capacity) {
+        in->nomem = true;
+        return;
+    }
+    if (before) memcpy(forms, record->forms, before * sizeof *forms);
+    forms[before] = learned_form(known ? record : NULL, &flag->is.form, version);
+    if (!known) { /* nobody has judged it yet */
+        *record = (oos_flag_record){
+            .name = flag->is.names[0], .dest = flag->dest, .since = version, .memory = true};
+        record->name_len = strlen(record->name);
+        in->count++;
+    }
+    oos_assert(of < in->count && names > 0);
+    record->until = UINT64_MAX;
+    record->forms = forms;
+    record->form_count = before + 1;
+    record->aliases = aliases;
+    record->alias_count = 0;
+    for (size_t i = 0; i < names; i++) {
+        spelling_add(in, of, flag->is.names[i], false, version, UINT64_MAX);
+        if (strcmp(flag->is.names[i], record->name) != 0) aliases[record->alias_count++] = flag->is.names[i];
+    }
+    for (size_t i = 0; i < forms[before].negative_count; i++)
+        spelling_add(in, of, forms[before].negatives[i], true, version, UINT64_MAX);
+}
+
+/* What the newest release has and this one has not, ends there. */
+static void learned_take(loader *in, oos_view flags, oos_version version, oos_flag_table *table)
+{
+    oos_version *versions = OOS_NEW_ARRAY(in->arena, oos_version, table->version_count + 1);
+    learned_flag *list = OOS_NEW_ARRAY(in->arena, learned_flag, in->learned_count);
+    size_t count = 0;
+    if (!versions || !list || !table->version_count || !in->records) {
+        in->nomem = true;
+        return;
+    }
+    in->scan = oos_scan_begin(flags);
+    if (oos_scan_open(&in->scan, '['))
+        while (!in->bad && !in->nomem && oos_scan_item(&in->scan)) learned_read_one(in, &list[count++]);
+    if (in->bad || in->nomem || !oos_scan_done(&in->scan) || !count) return;
+    oos_version const newest = table->versions[table->version_count - 1];
+    if (version < newest) in->bad = "an older release was learned";
+    if (in->bad) return;
+    for (size_t i = 0; i < in->index->count; i++)
+        if (in->index->list[i].until == UINT64_MAX) in->index->list[i].until = version - 1;
+    for (size_t i = 0; i < in->count; i++)
+        if (in->records[i].until == UINT64_MAX) in->records[i].until = newest;
+    for (size_t i = 0; i < count && !in->bad && !in->nomem; i++) learned_add(in, &list[i], version);
+    memcpy(versions, table->versions, table->version_count * sizeof *versions);
+    if (version > newest) versions[table->version_count++] = version;
+    table->versions = versions;
+    oos_assert(table->versions[table->version_count - 1] == version);
+    table->learned = version;
+}
+
 oomsight_status oos_flags_load(oos_arena *arena, const char *data_dir, const char *engine,
                                oos_flag_table *ret_table, oomsight_error *reterr)
+{
+    return oos_flags_load_learned(arena, data_dir, engine, NULL, ret_table, reterr);
+}
+
+oomsight_status oos_flags_load_learned(oos_arena *arena, const char *data_dir, const char *engine,
+                                       const oos_learned *learned, oos_flag_table *ret_table,
+                                       oomsight_error *reterr)
 {
     oos_view bytes, key;
     char *path = oos_arena_format(arena, "engines/%s/flags.json", engine);
@@ -455,6 +589,7 @@ oomsight_status oos_flags_load(oos_arena *arena, const char *data_dir, const cha
     (void)oos_data_read(arena, data_dir, beside, &table.variables,
                         NULL); /* without it no variable is known */
     loader in = {.arena = arena, .scan = oos_scan_begin(bytes), .index = index};
+    if (learned) in.learned_count = items_count(oos_scan_begin(learned->flags));
     if (oos_scan_open(&in.scan, '{'))
         while (!in.bad && !in.nomem && oos_scan_key(&in.scan, &key)) {
             if (oos_view_is(key, "versions"))
@@ -466,6 +601,8 @@ oomsight_status oos_flags_load(oos_arena *arena, const char *data_dir, const cha
             else
                 oos_scan_skip(&in.scan, NULL);
         }
+    if (learned && !in.bad && !in.nomem && oos_scan_done(&in.scan))
+        learned_take(&in, learned->flags, learned->version, &table);
     if (in.nomem) return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for flags");
     if (in.bad || !oos_scan_done(&in.scan) || !index->slots || table.version_count == 0) {
         oos_fail(reterr, OOMSIGHT_MALFORMED, "%s, at byte %zu", in.bad ? in.bad : "not a table of flags",

@@ -4,14 +4,7 @@
 #include "base/size.h"
 #include "facts/facts.h"
 
-#include <fcntl.h>
 #include <stdlib.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
-#ifdef __wasi__ /* no users */
-#define geteuid() ((uid_t)0)
-#endif
 
 /* ---- the newer one ---- */
 
@@ -23,28 +16,15 @@ const char *oos_catalogue_place(oos_arena *arena)
                          : NULL;
 }
 
-/* A plain file that only this user, or root, can write. */
-static bool is_own(const struct stat *is)
-{
-    return S_ISREG(is->st_mode) && (is->st_uid == geteuid() || is->st_uid == 0) && !(is->st_mode & 022) &&
-           is->st_size > 0 && is->st_size <= OOS_CATALOGUE_BYTES_MAX;
-}
-
 bool oos_catalogue_is_updated(oos_arena *arena, oos_view *ret_text)
 {
     static const char first[] = "{\n\"\":\"" OOS_CATALOGUE_SCHEMA " " OOMSIGHT_VERSION "\",\n";
-    struct stat is;
     const char *path = oos_catalogue_place(arena);
-    int const fd = path ? open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK) : -1;
-    char *bytes = NULL;
-    size_t len = 0;
-    if (fd < 0) return false;
-    if (fstat(fd, &is) == 0 && is_own(&is)) bytes = OOS_NEW_ARRAY(arena, char, (size_t)is.st_size + 1);
-    for (ssize_t got = 1; bytes && got > 0 && len<(size_t)is.st_size; len += got> 0 ? (size_t)got : 0)
-        got = read(fd, bytes + len, (size_t)is.st_size - len);
-    close(fd);
-    if (!bytes || len < sizeof first || memcmp(bytes, first, sizeof first - 1) != 0) return false;
-    *ret_text = (oos_view){bytes, len};
+    oos_view text;
+    if (!path || !oos_file_read_own(arena, path, OOS_CATALOGUE_BYTES_MAX, &text) || text.len < sizeof first ||
+        memcmp(text.ptr, first, sizeof first - 1) != 0)
+        return false;
+    *ret_text = text;
     return true;
 }
 

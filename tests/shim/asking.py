@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """asking.py SHIM: commands are asked one after the other of an engine that answers, refuses, dies, hangs, writes garbage, learns and forgets. What
 one of them does is no other's answer. No engine is needed."""
+import argparse
 import json
 import os
 import signal
@@ -36,6 +37,58 @@ def steps(argv, count):
         yield "config"
         raise ValueError("one of two is to be given")
     yield answer_to(kind, count)
+
+
+class OnOff(argparse.Action):
+    """As vLLM 0.33 has it: two pairs of spellings, of which its help shows one."""
+
+    def __init__(self, option_strings, dest, **more):
+        super().__init__(option_strings, dest, nargs=0, default=False)
+
+    def __call__(self, parser, namespace, values, option_string=None):
+        setattr(namespace, self.dest, not option_string.startswith(("--no-", "--off-")))
+
+
+def parser():
+    if os.environ.get("NO_PARSER"):
+        raise RuntimeError("no\nparser " + "x" * 1000)
+    made = argparse.ArgumentParser()
+    pair = made.add_argument("--on-cache", "--off-cache", action=OnOff, dest="cache")
+    for name in ("--no-on-cache", "--no-off-cache"):
+        made._option_string_actions[name] = pair
+    made.add_argument("--eager", "-e", action="store_true")
+    made.add_argument("--not-eager", action="store_false", dest="eager")
+    made.add_argument("--size", type=lambda text: int(text.replace("k", "000")), default=4)
+    made.add_argument("--count", type=int, choices=[1, 2, None], nargs="+")
+    made.add_argument("--share", type=float, default=float("nan"))
+    made.add_argument("--keys", type=json.loads, default={"a": [1]})
+    made.add_argument("--level", default=argparse.SUPPRESS)
+    made.add_argument("--first", default=object())
+    return made
+
+
+def architectures():
+    return {"SmallForCausalLM", "LargeForCausalLM"}
+
+
+def learned():
+    """Its flags, by what they do."""
+    said, broken = ask([{"id": 1, "learn": True}, {"id": 2, "learn": True, "seconds": 20}])[0], ask([{"id": 1, "learn": True}], NO_PARSER="1")[0]
+    found = {row["names"][0]: row for row in said["flags"]}
+    assert found["-h"]["kind"] == "help"
+    assert found["--on-cache"] == {"names": ["--on-cache"], "negative": ["--off-cache", "--no-on-cache", "--no-off-cache"], "kind": "bool-optional", "dest": "cache",
+                                   "default": False, "hidden": ["--no-on-cache", "--no-off-cache"]}, found["--on-cache"]
+    assert found["--eager"] == {"names": ["--eager", "-e"], "kind": "flag", "stores": True, "dest": "eager", "default": False}
+    assert found["--not-eager"]["stores"] is False and "negative" not in found["--not-eager"]
+    assert found["--size"] == {"names": ["--size"], "kind": "str", "dest": "size", "default": 4}  # it takes 4k, which is not known to take more
+    assert found["--count"] == {"names": ["--count"], "kind": "list", "item": "choice", "choices": [1, 2], "nullable": True, "nargs": "+", "dest": "count"}
+    assert found["--share"] == {"names": ["--share"], "kind": "float", "dest": "share"}
+    assert found["--keys"]["kind"] == "json" and found["--keys"]["default"] == {"a": [1]}
+    assert "default" not in found["--level"] and "default" not in found["--first"]
+    assert said["architectures"] == ["LargeForCausalLM", "SmallForCausalLM"] and said["version"] == "1.2.3"
+    assert "package" in said["left_out"] and "package" not in said
+    assert "flags" not in broken and broken["left_out"]["flags"].startswith("RuntimeError: no parser xxx") and len(broken["left_out"]["flags"]) < 400
+    assert "architectures" in broken
 
 
 def answer_to(kind, count):
@@ -108,6 +161,7 @@ def main():
     lines = ["garbage\n", "[]\n", "{}\n", '{"argv": "x"}\n', json.dumps({"id": 5, "argv": ["taken"]}) + "\n"]
     assert [(row["verdict"], row["id"]) for row in ask(lines)] == [("unknown", None)] * 4 + [("taken", 5)]
 
+    learned()
     broken = ask([one(1, "taken"), one(2, "taken")], BROKEN="1")
     assert [(row["verdict"], row["version"], row["stage"]) for row in broken] == [("unknown", None, "import")] * 2
     import oomsight_ask

@@ -1,0 +1,131 @@
+/* The files that `oomsight learn` leaves in the user's cache, one for each installed engine. Whoever can write there can write anything: a file
+ * is read when it is plain, the user's own and not too large, and as what it says it is. */
+#include "facts/facts.h"
+#include "base/ascii.h"
+#include "base/check.h"
+#include "base/file.h"
+
+#include <dirent.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+
+enum { PACKAGE_LEN = 64, SHORT_LEN = 12, RELEASE_MAX = 60 };
+
+static bool is_hash(oos_view text)
+{
+    for (size_t i = 0; i < text.len; i++)
+        if (!oos_is_digit(text.ptr[i]) && (text.ptr[i] < 'a' || text.ptr[i] > 'f')) return false;
+    return text.len == PACKAGE_LEN;
+}
+
+/* Part of the name of a file: "0.34.1.dev5+g1a2b3c". */
+static bool is_release(oos_view text)
+{
+    for (size_t i = 0; i < text.len; i++)
+        if (!oos_is_alnum(text.ptr[i]) && !strchr(".+_!", text.ptr[i])) return false;
+    return text.len > 0 && text.len <= RELEASE_MAX && oos_is_digit(text.ptr[0]);
+}
+
+/* A list of at most so many; empty where it is none. */
+static oos_view list_read(oos_scan *scan)
+{
+    oos_view raw = {"", 0};
+    size_t count = 0;
+    if (oos_scan_peek(scan) != OOS_SCAN_ARRAY || !oos_scan_skip(scan, &raw)) {
+        oos_scan_skip(scan, NULL);
+        return (oos_view){"", 0};
+    }
+    oos_scan items = oos_scan_begin(raw);
+    if (oos_scan_open(&items, '['))
+        while (oos_scan_item(&items) && oos_scan_skip(&items, NULL)) count++;
+    return count && count <= OOS_LEARNED_FLAGS_MAX ? raw : (oos_view){"", 0};
+}
+
+bool oos_learned_parse(oos_view text, const char *engine, oos_learned *ret_learned)
+{
+    oos_learned found = {.flags = {"", 0}};
+    oos_view key, schema = {"", 0}, of = {"", 0};
+    oos_scan scan = oos_scan_begin(text);
+    if (!oos_scan_open(&scan, '{')) return false;
+    while (oos_scan_key(&scan, &key)) {
+        if (oos_view_is(key, "schema"))
+            schema = oos_scan_string_or_none(&scan);
+        else if (oos_view_is(key, "engine"))
+            of = oos_scan_string_or_none(&scan);
+        else if (oos_view_is(key, "version"))
+            found.release = oos_scan_string_or_none(&scan);
+        else if (oos_view_is(key, "package"))
+            found.package = oos_scan_string_or_none(&scan);
+        else if (oos_view_is(key, "flags"))
+            found.flags = list_read(&scan);
+        else if (oos_view_is(key, "architectures"))
+            found.architectures = list_read(&scan);
+        else
+            oos_scan_skip(&scan, NULL);
+    }
+    if (!oos_scan_done(&scan) || !oos_view_is(schema, OOS_LEARNED_SCHEMA) || !oos_view_is(of, engine) ||
+        !is_release(found.release) || !is_hash(found.package) || !found.flags.len ||
+        !oos_version_parse(found.release, &found.version))
+        return false;
+    *ret_learned = found;
+    return true;
+}
+
+const char *oos_learned_folder(oos_arena *arena)
+{
+    const char *base = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
+    if (base && *base) return oos_arena_format(arena, "%s/oomsight/learned", base);
+    return home && *home ? oos_arena_format(arena, "%s/.cache/oomsight/learned", home) : NULL;
+}
+
+const char *oos_learned_name(oos_arena *arena, const char *engine, const oos_learned *learned)
+{
+    if (!is_release(learned->release) || !is_hash(learned->package)) return NULL;
+    return oos_arena_format(arena, "%s-%.*s-%.*s.json", engine, (int)learned->release.len,
+                            learned->release.ptr, SHORT_LEN, learned->package.ptr);
+}
+
+/* Is it called as a file of that release is? */
+static bool is_of(const char *name, const char *engine, oos_version version)
+{
+    size_t const len = strlen(engine);
+    oos_version of = 0;
+    return strncmp(name, engine, len) == 0 && name[len] == '-' &&
+           oos_version_parse(oos_view_of(name + len + 1), &of) && of == version;
+}
+
+/* The last that was written. */
+static const char *name_find(oos_arena *arena, const char *folder, const char *engine, oos_version version)
+{
+    const char *found = NULL;
+    struct timespec last = {0};
+    DIR *place = opendir(folder);
+    for (const struct dirent *entry; place && (entry = readdir(place));) {
+        struct stat is;
+        if (!is_of(entry->d_name, engine, version)) continue;
+        const char *path = oos_arena_format(arena, "%s/%s", folder, entry->d_name);
+        if (!path || lstat(path, &is) != 0 || !S_ISREG(is.st_mode)) continue;
+        bool const later = is.st_mtim.tv_sec != last.tv_sec ? is.st_mtim.tv_sec > last.tv_sec
+                                                            : is.st_mtim.tv_nsec > last.tv_nsec;
+        if (found && !later) continue;
+        last = is.st_mtim;
+        found = oos_base_name(path);
+    }
+    if (place) closedir(place);
+    return found;
+}
+
+bool oos_learned_find(oos_arena *arena, const char *engine, oos_version version, const char *name,
+                      oos_learned *ret_learned)
+{
+    oos_view text;
+    const char *folder = oos_learned_folder(arena);
+    if (folder && !name) name = name_find(arena, folder, engine, version);
+    const char *path = folder && name ? oos_arena_format(arena, "%s/%s", folder, name) : NULL;
+    if (!path || !oos_file_read_own(arena, path, OOS_LEARNED_BYTES_MAX, &text) ||
+        !oos_learned_parse(text, engine, ret_learned) || ret_learned->version != version)
+        return false;
+    oos_assert(ret_learned->flags.len > 0 && ret_learned->package.len == PACKAGE_LEN);
+    const char *is = oos_learned_name(arena, engine, ret_learned);
+    return is && strcmp(is, name) == 0;
+}

@@ -1,0 +1,74 @@
+# An engine that is newer than every known one is asked for its flags. Here it is a script, which answers what each case says.
+work=$(mktemp -d); mkdir -p "$work/tmp" "$work/bin" "$work/lib/python3.11/site-packages/vllm-0.99.0.dist-info"
+record="$work/lib/python3.11/site-packages/vllm-0.99.0.dist-info/RECORD"
+printf 'vllm/__init__.py,sha256=abc,3\n' >"$record"
+export TMPDIR="$work/tmp" HOME="$work/home" XDG_CACHE_HOME="$work/cache" WORK="$work" PATH="$work/bin:$PATH"
+cat >"$work/bin/python3" <<'END2'
+#!/bin/sh
+[ "$1" = -c ] && { [ "$3" = vllm ] && cat "$WORK/has"; exit 0; }
+read -r request <"/proc/self/fd/${OOMSIGHT_ASK%,*}"
+printf '%s' "$request" >"$WORK/request"
+. "$WORK/case" >"/proc/self/fd/${OOMSIGHT_ASK#*,}"
+END2
+printf '#!/bin/sh\n' >"$work/bin/vllm"; chmod +x "$work/bin/python3" "$work/bin/vllm"
+printf 'cuda 13.0\ntorch 2.14.0\nengine 0.99.0\n' >"$work/has"
+hash=$(sha256sum "$record" | cut -d' ' -f1)
+answer='{"id":1,"schema":"oomsight.exact/1","engine":"vllm","version":"0.99.0","verdict":"unknown"'
+flags='"flags":[{"names":["--model"],"dest":"model","kind":"str"},
+{"names":["--max-model-len"],"dest":"max_model_len","kind":"str"},
+{"names":["--enable-prefix-caching"],"negative":["--disable-prefix-caching","--no-enable-prefix-caching"],"hidden":["--no-enable-prefix-caching"],"dest":"enable_prefix_caching","kind":"bool-optional"},
+{"names":["--kv-cache-dtype"],"dest":"kv_cache_dtype","kind":"choice","item":"str","choices":["auto","fp8","octave"],"default":"auto"},
+{"names":["--frobnicate","-fr"],"dest":"frobnicate","kind":"choice","item":"int","choices":[1,2],"default":2},
+{"names":["--wobble"],"negative":["--no-wobble"],"dest":"wobble","kind":"bool-optional","default":false}]'
+flags=$(printf %s "$flags" | tr -d '\n')
+said="$answer,\"package\":\"$hash\",\"torch\":\"2.14.0\",$flags,\"architectures\":[\"LlamaForCausalLM\"],\"left_out\":{}}"
+learn() {
+    echo "== $1"; printf '%s\n' "$2" >"$work/case"; shift 2
+    "$OOMSIGHT" learn --timeout 20 "$@" 2>&1 | sed "s#$work#WORK#g"
+}
+plan() { "$OOMSIGHT" plan --gpu h100 --offline "$@" 2>&1 | sed -n '1p;/Assumed/p;/Expected/p;/because/p;/flags were/p;/learn/p;/rules of/p;/is not modelled/p' | sort -u; }
+serve="-- vllm serve ../fixtures/models/small-llama"
+for_each() {
+    for words in "" "--no-such-flag 3" "--enforce-eager" "--frobnicate 1" "--frobnicate 2" "--frobnicate 3" "-fr 1" "--wobble" "--no-wobble" "--kv-cache-dtype octave" \
+        "--kv-cache-dtype fp8_e5m2" "--no-enable-prefix-caching" "--max-model-len 4096"; do echo "-- $words"; plan $serve $words; done
+}
+echo "== before"; plan $serve; plan $serve --no-such-flag 3
+learn "learned" "echo '$said'"; cat "$work/request"; echo
+(cd "$work/cache/oomsight/learned" && stat -c '%A %n' ./* && cat ./*)
+echo "== planned"; for_each
+echo "== without the engine"; plan --vllm 0.99.0 $serve --no-such-flag 3
+echo "== a known release"; plan --vllm 0.33.0 $serve --enforce-eager
+file=$work/cache/oomsight/learned/vllm-0.99.0-$(echo "$hash" | cut -c1-12).json; cp "$file" "$work/kept"
+echo "== patched"; echo 'vllm/other.py,,' >>"$record"; plan $serve --no-such-flag 3; printf 'vllm/__init__.py,sha256=abc,3\n' >"$record"
+bad() { echo "== $1"; plan $serve --no-such-flag 3; rm -f "$file"; cp "$work/kept" "$file"; chmod 600 "$file"; }
+chmod 620 "$file"; bad "others can write it"
+mv "$file" "$work/elsewhere"; ln -s "$work/elsewhere" "$file"; bad "a link"
+rm "$file"; mkfifo "$file"; bad "a pipe"
+echo '{' >"$file"; bad "half of one"
+sed -i s/learned.1/learned.9/ "$file"; bad "another form"
+sed -i s/0.99.0/0.98.0/ "$file"; bad "another release"
+sed -i 's/"engine":"vllm"/"engine":"sglang"/' "$file"; bad "another engine"
+sed -i 's/"octave"/"oct\\u001bave"/' "$file"; bad "control characters"
+sed -i 's/"names":\["--model"\]/"names":7/' "$file"; bad "a flag without names"
+head -c 5000000 /dev/zero | tr '\0' ' ' >>"$file"; bad "too long"
+bad "as it was"
+rm -r "$work/cache"
+learn "no torch" "echo '$said' | sed 's/\"torch\":\"2.14.0\",//;s/\"left_out\":{/&\"torch\":\"PackageNotFoundError: torch\"/'"; ls "$work/cache/oomsight/learned"; rm -r "$work/cache"
+learn "no flags" "echo '$answer,\"left_out\":{\"flags\":\"TypeError: no\\\\nparser\"}}'"
+learn "no list of files" "echo '$answer,$flags,\"left_out\":{\"package\":\"FileNotFoundError: RECORD\"}}'"
+learn "broken" "echo '{\"id\":1,\"schema\":\"oomsight.exact/1\",\"engine\":\"vllm\",\"version\":null,\"verdict\":\"unknown\",\"text\":\"libcudart.so.13: cannot open\"}'"
+learn "a release that is no name" "echo '$said' | sed 's#0.99.0#0.99.0/../x#'"
+learn "control characters" "echo '$said' | sed 's/octave/oct\\\\u001bave/'"
+learn "garbage" "echo Segmentation fault"
+learn "too long" "head -c 3000000 /dev/zero | tr '\\0' x"
+learn "hangs" "sleep 60" --timeout 1
+learn "a known release" "echo '$said' | sed s/0.99.0/0.32.0/"
+learn "an old one, changed" "echo '$said' | sed s/0.99.0/0.32.0+ours/"
+learn "another engine" "echo '$said'" --engine sglang
+learn "no engine" "echo '$said'" --engine llama
+touch "$work/full"; XDG_CACHE_HOME="$work/full" learn "nowhere to write" "echo '$said'"
+XDG_CACHE_HOME=/proc/none learn "read-only" "echo '$said'"
+(unset XDG_CACHE_HOME HOME; learn "no home" "echo '$said'")
+learn "no Python" "echo '$said'" --python "$work/none"
+printf 'cuda 13.0\n' >"$work/has"; learn "nothing installed" "echo '$said'"
+echo "== nothing is left"; ls -A "$work" "$work/tmp" | tr '\n' ' ' | sed "s#$work#WORK#g"; echo; rm -rf "$work"
