@@ -24,7 +24,7 @@ RAY = os.path.join(os.environ.get("OOMSIGHT_RAY") or os.path.expanduser("~/.cach
 GIB = 1 << 30
 NODES = (4 * GIB, 8 * GIB, 12 * GIB)  # memory; cores are more than that allows
 TIMES = ("seconds", "attempts")
-# A node gives itself 15 s and its agents 30 s to start, which is too little on a machine that is busy.
+# A node gives its agents 15 s to start and has 30 s itself, which is too little on a machine that is busy.
 SLOW = {"RAY_agent_register_timeout_ms": "200000", "RAY_raylet_start_wait_time_s": "200", "RAY_worker_register_timeout_seconds": "200",
         "RAY_USAGE_STATS_ENABLED": "0"}
 ENGINE = """#!%s/e/bin/python
