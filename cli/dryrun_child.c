@@ -388,6 +388,8 @@ static void pump_all(const dryrun_options *options, const dryrun_engine *engine,
                      .result = result,
                      .sample_seconds = FIRST_SAMPLE_SECONDS};
     for (;;) {
+        /* Asked before the pipe: what it wrote last is in there once it is gone. */
+        if (gone_at == 0 && is_gone(pid)) gone_at = dryrun_now();
         int const some = pump_wait(p, &fd);
         if (dryrun_now() - looked_at >= HOST_LOOK_SECONDS) {
             looked_at = dryrun_now();
@@ -395,7 +397,6 @@ static void pump_all(const dryrun_options *options, const dryrun_engine *engine,
         }
         if (!loads.sender) how_far(options, p);
         bool const load_done = loading_done(&loads, p->state & OOMSIGHT_DRYRUN_READY);
-        if (gone_at == 0 && is_gone(pid)) gone_at = dryrun_now();
         wish const next = decide(options, engine, p, load_done, &failed_at);
         if (gone_at > 0) { /* orphans may hold the pipe open, and write to it */
             if (some == 0 || fd < 0 || next != GO_ON || dryrun_now() - gone_at > TAIL_SECONDS) break;

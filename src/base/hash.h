@@ -11,3 +11,10 @@ static inline uint64_t oos_hash_add(uint64_t hash, const void *bytes, size_t len
     for (size_t i = 0; i < len; i++) hash = (hash ^ at[i]) * 0x100000001b3u;
     return hash;
 }
+
+/* 0 stays free for what is not known. */
+static inline uint64_t oos_hash_known(const void *bytes, size_t len)
+{
+    uint64_t const hash = oos_hash_add(OOS_HASH_START, bytes, len);
+    return hash ? hash : 1;
+}

@@ -39,6 +39,18 @@ static inline bool oos_view_starts(oos_view view, const char *prefix)
     return view.len >= len && memcmp(view.ptr, prefix, len) == 0;
 }
 
+/* `word` begins with a byte that is rare: then this is several times faster than memmem(). */
+static inline bool oos_view_holds(oos_view view, const char *word)
+{
+    size_t const len = strlen(word);
+    const char *at = view.ptr, *end = at + view.len;
+    while (at < end && (at = memchr(at, *word, (size_t)(end - at)))) {
+        if ((size_t)(end - at) >= len && memcmp(at, word, len) == 0) return true;
+        at++;
+    }
+    return false;
+}
+
 static inline uint64_t oos_load_le64(const char *at)
 {
     uint64_t value = 0;

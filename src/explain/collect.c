@@ -1006,10 +1006,8 @@ static void drop_quotes(const oos_collector *c, const item *it, oos_signal_set *
 /* What this program printed, in a log that it follows: quoted failures are no failures. */
 static bool is_our_own(oos_view text)
 {
-    static const char opening[] = "{\"schema\": \"oomsight.",
-                      evidence[] = "\"decides\": ", expected[] = "Expected error: ";
-    return oos_view_starts(text, opening) || memmem(text.ptr, text.len, evidence, sizeof evidence - 1) ||
-           memmem(text.ptr, text.len, expected, sizeof expected - 1);
+    return oos_view_starts(text, "{\"schema\": \"oomsight.") || oos_view_holds(text, "\"decides\": ") ||
+           oos_view_holds(text, "Expected error: ");
 }
 
 /* Without the marks of a reply that quotes it. */
@@ -1047,11 +1045,15 @@ static size_t behind_lines(oos_view text, size_t lines)
 /* What is no longer in the line is no signal of it. */
 static void drop_masked(const oos_collector *c, item *it)
 {
-    for (size_t w = 0; w < OOS_SIGNAL_WORDS; w++)
-        for (uint64_t bits = it->candidates.words[w]; bits; bits &= bits - 1) {
-            size_t const index = w * 64 + (size_t)__builtin_ctzll(bits);
-            if (!literal_in(c, it, index, it->text)) oos_signal_remove(&it->candidates, index);
-        }
+    const oos_signals *s = c->signals;
+    oos_signal_set left = {0};
+    for (size_t i = 0; i < it->raw->literal_count; i++) {
+        uint32_t const literal = it->raw->literals[i];
+        if (!holds_word(it->text, s->words[literal])) continue;
+        for (uint32_t o = s->first[literal]; o < s->first[literal + 1]; o++)
+            oos_signal_add(&left, s->owners[o]);
+    }
+    for (size_t w = 0; w < OOS_SIGNAL_WORDS; w++) it->candidates.words[w] &= left.words[w];
 }
 
 /* What a user wrote is taken out of the line; the signals that only it held are dropped later. */
@@ -1110,6 +1112,7 @@ void oos_collector_line(void *collector, const oos_hit_line *given)
     bool const request = has_literal_of(c, raw, c->user_signal);
     if ((!gather(c, raw, &it.candidates) && !request) || is_our_own(raw->text)) return;
     c->version++;
+    if (raw->timed.ptr) raw->time = oos_logtime_read(raw->timed, oos_logtime_now());
     oos_view const line = oos_view_slice(raw->text, 0, OOS_LINE_MAX_BYTES * 2);
     size_t len = oos_logline_uncolour(line, c->bench->shown);
     if (request) len = take_request(c, raw, len);

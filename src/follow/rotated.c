@@ -20,8 +20,7 @@ uint64_t oos_file_print(const char *bytes, size_t len)
     const char *end = len ? memchr(bytes, '\n', len) : NULL;
     if (!end && len < PRINT_BYTES) return 0;
     if (end) len = (size_t)(end - bytes);
-    uint64_t const hash = oos_hash_add(OOS_HASH_START, bytes, len);
-    return hash ? hash : 1;
+    return oos_hash_known(bytes, len);
 }
 
 bool oos_file_identify(int fd, oos_file_id *ret_id, uint64_t *ret_size)
@@ -41,8 +40,7 @@ uint64_t oos_file_ending(int fd, uint64_t read)
     char bytes[ENDING_BYTES];
     size_t const len = (size_t)oos_min(read, ENDING_BYTES);
     if (!len || pread(fd, bytes, len, (off_t)(read - len)) != (ssize_t)len) return 0;
-    uint64_t const hash = oos_hash_add(OOS_HASH_START, bytes, len);
-    return hash ? hash : 1;
+    return oos_hash_known(bytes, len);
 }
 
 bool oos_file_same(const oos_file_id *a, const oos_file_id *b)

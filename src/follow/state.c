@@ -49,12 +49,6 @@ struct oos_state {
     uint64_t rounds;
 };
 
-static uint64_t hash_of(const char *bytes, size_t len)
-{
-    uint64_t const hash = oos_hash_add(OOS_HASH_START, bytes, len);
-    return hash ? hash : 1;
-}
-
 static void history_name(uint64_t hash, char to[NAME_BYTES])
 {
     snprintf(to, NAME_BYTES, "history-%016" PRIx64, hash);
@@ -258,7 +252,7 @@ static uint64_t keep_history(oos_state *state, const oos_incident *history, uint
     state->text.len = 0;
     oos_history_write(state->signals, history, &state->text);
     if (state->text.failed || !state->text.len) return 0;
-    uint64_t const hash = hash_of(state->text.ptr, state->text.len);
+    uint64_t const hash = oos_hash_known(state->text.ptr, state->text.len);
     if (hash == had) return hash;
     if (state->folder < 0) return hash;
     history_name(hash, name);

@@ -202,6 +202,7 @@ typedef struct oos_hit_line {
     size_t literal_count;
     /* Of a growing text; else 0 and OOS_TIME_NONE. */
     uint64_t first_byte, end_byte; /* in the file, before anything was undone */
+    oos_view timed;                /* what its time is read from, when it is wanted; NULL: `time` is known */
     int64_t time;
 } oos_hit_line;
 

@@ -26,16 +26,21 @@ static size_t colour_code(oos_view line, size_t at)
 
 size_t oos_logline_uncolour(oos_view line, char *to)
 {
-    size_t out = 0;
+    size_t out = 0, done = 0;
+    bool const escapes = line.len && memchr(line.ptr, '\x1b', line.len);
     for (size_t i = 0; i < line.len;) {
-        char const c = line.ptr[i];
-        size_t const code = c == '\x1b' || c == '[' ? colour_code(line, i) : 0;
-        if (code)
-            i += code;
-        else
-            to[out++] = line.ptr[i++];
+        const char *next = escapes ? line.ptr + i : memchr(line.ptr + i, '[', line.len - i);
+        if (!next) break;
+        i = (size_t)(next - line.ptr);
+        size_t const code = *next == '\x1b' || *next == '[' ? colour_code(line, i) : 0;
+        i += code ? code : 1;
+        if (!code) continue;
+        memcpy(to + out, line.ptr + done, i - code - done);
+        out += i - code - done;
+        done = i;
     }
-    return out;
+    if (done < line.len) memcpy(to + out, line.ptr + done, line.len - done);
+    return out + line.len - done;
 }
 
 static oos_view rest(oos_view line, size_t from)

@@ -228,7 +228,11 @@ static oos_view first_line(oos_view after)
     size_t start = 0, end;
     while (start < after.len && start < 2 && strchr("\r\n\v", after.ptr[start])) start++;
     while (start + 1 < after.len && after.ptr[start] == '\v' && after.ptr[start + 1] == '\n') start += 2;
-    for (end = start; end < after.len && !memchr("\r\n\v", after.ptr[end], 3);) end++;
+    end = after.len;
+    for (const char *ends = "\n\r\v"; *ends && start < end; ends++) {
+        const char *found = memchr(after.ptr + start, *ends, end - start);
+        if (found) end = (size_t)(found - after.ptr);
+    }
     oos_view line = oos_normal_trim(oos_view_slice(after, start, end - start));
     while (line.len && line.ptr[0] == ' ') line = rest(line, 1);
     return line;
@@ -249,8 +253,9 @@ static oos_view frame_rest(oos_view line, oos_view after)
 static bool boxed_rest(oos_view line, oos_view after, oos_view *ret_path, oos_view *ret_rest)
 {
     static const char bar[] = BAR, ending[] = ".py";
+    if (!has(line, bar)) return false;
     oos_view next = first_line(after);
-    if (!oos_view_starts(next, bar) || !has(line, bar)) return false;
+    if (!oos_view_starts(next, bar)) return false;
     next = rest(next, sizeof bar - 1);
     while (next.len && next.ptr[0] == ' ') next = rest(next, 1);
     if (next.len < 2 || next.ptr[0] != ':' || !digits_at(next, 1)) return false;
@@ -274,12 +279,24 @@ static oos_view boxed_name(oos_view line, oos_view after)
     return oos_view_slice(next, at, name_at(next, at));
 }
 
+/* Three blanks in a row: a place of every three is among them. */
+static bool has_gap(oos_view line)
+{
+    for (size_t at = 2; at < line.len; at += 3) {
+        size_t from = at, end = at;
+        while (from && line.ptr[from - 1] == ' ') from--;
+        while (end < line.len && line.ptr[end] == ' ') end++;
+        if (end > at && end - from > 2) return true;
+    }
+    return false;
+}
+
 /* Most lines hold nothing that could be written otherwise. */
 static bool is_plain(oos_view line)
 {
-    if (has(line, "   ")) return false;
-    for (size_t at = 0; (at = find(line, at, " (")) != SIZE_MAX; at++)
-        if (bracketed_at(line, at + 1)) return false;
+    if (has_gap(line)) return false;
+    for (size_t at = 0; (at = find(line, at, "(")) != SIZE_MAX; at++)
+        if (bracketed_at(line, at)) return false;
     return !has(line, ".py") && !has(line, "File \"");
 }
 
@@ -311,6 +328,7 @@ size_t oos_normal_line(oos_view line, oos_view after, char *to, size_t capacity)
         char const c = line.ptr[at];
         size_t skip = 0;
         frame f;
+        if (c != '.' && c != '(' && c != ' ') continue;
         if (c == '.' && at >= done && oos_view_starts(rest(line, at), ".py") && frame_at(line, at, &f) &&
             f.start >= done) {
             if (!f.function.len) f.function = boxed_name(line, after);

@@ -92,14 +92,13 @@ static const oos_line_place *place_of(const oos_linescan *w, uint64_t number)
     return number > w->place_lines && at < w->places.count ? &w->places.list[at] : NULL;
 }
 
-/* Of the line that begins at `start`, or behind a carriage return before it. */
-static int64_t time_of(const oos_linescan *w, const oos_line_place *place, size_t start, size_t end)
+/* The line that begins at `start`, or behind a carriage return before it, when its time is read later. */
+static oos_view timed_of(const oos_linescan *w, const oos_line_place *place, size_t start, size_t end)
 {
-    if (!place) return OOS_TIME_NONE;
-    if (place->time != TIME_LATER) return place->time;
+    if (!place || place->time != TIME_LATER) return (oos_view){0};
     const char *before = start ? memrchr(w->bytes, '\n', start) : NULL;
     size_t const from = before ? (size_t)(before - w->bytes) + 1 : 0;
-    return oos_logtime_read((oos_view){w->bytes + from, end - from}, oos_logtime_now());
+    return (oos_view){w->bytes + from, end - from};
 }
 
 static void hand_on(oos_linescan *w, bool last)
@@ -132,7 +131,8 @@ static void hand_on(oos_linescan *w, bool last)
                                    .literal_count = count,
                                    .first_byte = place ? place->byte : 0,
                                    .end_byte = next ? next->byte : w->origin.byte + w->read_bytes,
-                                   .time = time_of(w, place, start, end)};
+                                   .timed = timed_of(w, place, start, end),
+                                   .time = place ? place->time : OOS_TIME_NONE};
         if (!w->result.binary) w->on_line(w->context, &line);
     }
 }

@@ -14,7 +14,7 @@ import tempfile
 BINARY = os.path.abspath(sys.argv[1])
 BYTES = int(float(sys.argv[2]) * 1e6) if sys.argv[2:] and __name__ == "__main__" else 40 * 1000 * 1000
 GREP = [word for name in ("OutOfMemory", "out of memory", "Traceback", "RuntimeError", "Killed", "CUDA error") for word in ("-e", name)]
-MOST = {"follow": 8.0, "stream": 14.0}  # times `grep -c` of six words, on the log that costs most
+MOST = {"follow": 6.0, "stream": 11.0}  # times `grep -c` of six words, on the log that costs most
 WORDS = "the of a model memory request tensor block attention please explain how it works and why this answer is long summary city river".split()
 
 

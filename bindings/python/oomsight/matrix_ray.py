@@ -104,7 +104,7 @@ def start(words: List[str], variables: List[str], last: bool) -> Tuple[float, by
 
 def run(ray: Any, todo: List[Task], jobs: int, retries: int, out: IO[bytes]) -> None:
     # What a start needs is said, and where it runs is Ray's: a cluster of no node at all grows by what waits.
-    remote = ray.remote(num_cpus=1, memory=MEMORY, max_retries=0, max_calls=1)(start)
+    remote = ray.remote(num_cpus=1, memory=MEMORY, max_retries=0)(start)
     limit = jobs or SUBMITTED
     waiting, under_way = list(reversed([(task, 1) for task in todo])), {}  # type: List[Tuple[Task, int]], Dict[Any, Tuple[Task, int]]
     while waiting or under_way:
