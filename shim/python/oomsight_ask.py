@@ -92,6 +92,18 @@ def clean(text):
     return text if len(text) <= 900 else text[:897] + "..."
 
 
+def values():
+    """(a dictionary, what puts a value into it): one that this release does not have is left out."""
+    found = {}
+
+    def put(name, of, convert=lambda value: value):
+        with contextlib.suppress(Exception):
+            value = of()
+            found[name] = value if value is None else convert(value)
+
+    return found, put
+
+
 # ---- a process for each command ----
 
 def told(steps):

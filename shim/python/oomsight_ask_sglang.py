@@ -33,13 +33,7 @@ def sizes_of(phase):
 
 def values(args, model):
     """Under the names that a plan has for them, or else its own. What this release does not have is left out."""
-    found = {}
-
-    def put(name, of, convert=lambda value: value):
-        with contextlib.suppress(Exception):
-            value = of()
-            found[name] = value if value is None else convert(value)
-
+    found, put = asking.values()
     graphs = getattr(args, "cuda_graph_config", None)
     put("architecture", lambda: model.hf_config.architectures[0], str)
     put("dtype", lambda: model.dtype, asking.word)

@@ -37,13 +37,7 @@ def values(config):
     """Under the names that a plan has for them. What this release does not have is left out."""
     model, cache, parallel = config.model_config, config.cache_config, config.parallel_config
     scheduler, compilation, spec = config.scheduler_config, config.compilation_config, config.speculative_config
-    found = {}
-
-    def put(name, of, convert=lambda value: value):
-        with contextlib.suppress(Exception):
-            value = of()
-            found[name] = value if value is None else convert(value)
-
+    found, put = asking.values()
     sizes = getattr(compilation, "cudagraph_capture_sizes", None) or []
     put("architecture", lambda: model.architecture, str)
     put("dtype", lambda: model.dtype, asking.word)
