@@ -4,7 +4,6 @@
 #include "machine/machine.h"
 
 #include <dirent.h>
-#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -86,8 +85,7 @@ static bool in_child(void (*fill)(const void *asked, void *bytes), const void *a
     }
     close(ends[1]);
     if (child > 0) { /* its end of the pipe closes with it */
-        struct pollfd end = {.fd = ends[0], .events = POLLIN};
-        bool const ended = poll(&end, 1, (int)timeout_ms) > 0;
+        bool const ended = oos_ends_within(ends[0], timeout_ms);
         if (!ended) kill(child, SIGKILL);
         waitpid(child, NULL, ended ? 0 : WNOHANG); /* one that hangs in the driver is nobody to wait for */
         memcpy(ret_bytes, shared, size);
@@ -97,21 +95,20 @@ static bool in_child(void (*fill)(const void *asked, void *bytes), const void *a
     return child > 0;
 }
 
-typedef struct asked {
-    const char *program;
-    bool with_devices;
-} asked;
-
-static void fill_all(const void *what, void *machine)
+static void fill_host(const void *program, void *machine)
 {
-    const asked *all = what;
-    read_all(all->program, all->with_devices, machine);
+    read_all(program, false, machine);
+}
+
+static void fill_all(const void *program, void *machine)
+{
+    read_all(program, true, machine);
 }
 
 bool oos_machine_read(const char *program, bool with_devices, unsigned timeout_ms, oos_machine *ret_machine)
 {
-    asked const all = {program, with_devices};
-    return in_child(fill_all, &all, timeout_ms, ret_machine, sizeof *ret_machine);
+    void (*const fill)(const void *asked, void *bytes) = with_devices ? fill_all : fill_host;
+    return in_child(fill, program, timeout_ms, ret_machine, sizeof *ret_machine);
 }
 
 static void fill_nvml(const void *nothing, void *nvml)

@@ -147,6 +147,7 @@ typedef struct oos_machine {
     bool whole;       /* false: it took too long, what is missing was not reached */
 } oos_machine;
 
+bool oos_ends_within(int fd, unsigned timeout_ms); /* whether the other ends of the pipe are closed by then */
 /* Everything above, read by a child process that is given up after `timeout_ms`. `program`: what would be started, may be NULL. False:
  * no memory or no process. */
 bool oos_machine_read(const char *program, bool with_devices, unsigned timeout_ms, oos_machine *ret_machine);

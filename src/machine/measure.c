@@ -28,9 +28,14 @@ const char *oos_measure_stage_word(oos_measure_stage stage)
     return place < sizeof words / sizeof *words ? words[place] : "?";
 }
 
-static uint64_t now_ms(void)
+bool oos_ends_within(int fd, unsigned timeout_ms)
 {
-    return (uint64_t)oos_clock_ms();
+    struct pollfd end = {.fd = fd, .events = POLLIN};
+    int64_t const until = oos_clock_ms() + timeout_ms;
+    bool ended = false;
+    for (int64_t at = until - timeout_ms; !ended && at < until; at = oos_clock_ms())
+        ended = poll(&end, 1, (int)(until - at)) > 0; /* signals, of a terminal's size, change nothing */
+    return ended;
 }
 
 typedef enum ending { ENDED, HUNG, KILLED, NO_PROCESS } ending;
@@ -53,11 +58,7 @@ static ending children_run(shared *s, work *run, int count, const char *packages
         }
     }
     close(ends[1]);
-    struct pollfd end = {.fd = ends[0], .events = POLLIN};
-    uint64_t const until = now_ms() + timeout_ms;
-    bool ended = false;
-    for (uint64_t at = now_ms(); !ended && at < until; at = now_ms())
-        ended = poll(&end, 1, (int)(until - at)) > 0;
+    bool const ended = oos_ends_within(ends[0], timeout_ms);
     ending how = ended ? ENDED : HUNG;
     for (int i = 0; i < count; i++) {
         if (children[i] < 0) how = NO_PROCESS;
@@ -105,7 +106,7 @@ static void ranks_run(shared *s, const char *packages, unsigned timeout_ms)
 
 bool oos_measure_device(unsigned index, const char *packages, unsigned timeout_ms, oos_measure *ret_measure)
 {
-    uint64_t const until = now_ms() + timeout_ms;
+    int64_t const until = oos_clock_ms() + timeout_ms;
     shared *s = mmap(NULL, sizeof *s, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (s == MAP_FAILED) return false;
     oos_measure *m = &s->measure;
@@ -117,7 +118,7 @@ bool oos_measure_device(unsigned index, const char *packages, unsigned timeout_m
     else if (how == KILLED && !m->error[0])
         snprintf(m->error, sizeof m->error, "libcuda ended the process that queried it");
     else if (m->stage == OOS_MEASURE_RANKS && !m->error[0]) {
-        ranks_run(s, packages, (unsigned)oos_sub(until, now_ms()));
+        ranks_run(s, packages, (unsigned)oos_sub((uint64_t)until, (uint64_t)oos_clock_ms()));
         m->stage = OOS_MEASURE_DONE;
     }
     *ret_measure = *m;

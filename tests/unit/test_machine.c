@@ -3,10 +3,12 @@
 #include "folder.h"
 #include "machine/machine.h"
 
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 /* A path below the folder; every folder on the way is made. */
@@ -156,9 +158,42 @@ static void a_machine_is_read_without_a_driver_and_in_time(void **state)
     free(m);
 }
 
+static void pass(int number)
+{
+    (void)number;
+}
+
+/* One signal for each reading, later each time: some come while the answer is waited for. */
+static void a_signal_meanwhile_is_no_end_of_the_time(void **state)
+{
+    (void)state;
+    enum { TIMES = 200, STEP = 10000 };
+    oos_machine *m = calloc(1, sizeof *m);
+    assert_non_null(m);
+    struct sigaction const act = {.sa_handler =
+                                      pass}; /* as that of a terminal's size: calls are not begun again */
+    assert_int_equal(sigaction(SIGUSR1, &act, NULL), 0);
+    for (int i = 0; i < TIMES; i++) {
+        pid_t const other = fork();
+        if (other == 0) {
+            for (volatile int step = 0; step < i * STEP; step++) {
+            }
+            kill(getppid(), SIGUSR1);
+            _exit(0);
+        }
+        m->whole = false;
+        assert_true(oos_machine_read(NULL, true, 5000, m));
+        assert_true(m->whole);
+        while (waitpid(other, NULL, 0) < 0) {
+        }
+    }
+    free(m);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_signal_meanwhile_is_no_end_of_the_time),
         cmocka_unit_test_setup_teardown(the_tightest_limit_of_the_groups_counts, folder_make, folder_remove),
         cmocka_unit_test_setup_teardown(the_engine_is_the_one_beside_the_program_that_would_run, folder_make,
                                         folder_remove),
