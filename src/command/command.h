@@ -421,6 +421,7 @@ typedef struct oos_dialect {
     /* Takes a variable into account; false: it does not. The value is copied. NULL: none but PyTorch's are. */
     bool (*variable_set)(oos_arena *arena, struct oos_engine_env *env, oos_view name, const char *value);
     const char *model_flag;
+    const char *share_flag;  /* takes the share of a GPU, which people write in percent too */
     bool model_first;        /* the model without a flag is the first word, or none */
     const char *config_flag; /* its value is a file of options; NULL: none */
     bool keywords;           /* `model=x n=4`, as of LLM(...), is a command of its own */
@@ -665,6 +666,9 @@ bool oos_serve_listed(const char *const *list, const char *flag);
 oomsight_status oos_serve_u64(oos_serve_reader *in, oos_flag_hit hit, const char *text, oos_u64 *ret_number);
 oomsight_status oos_serve_wrong(oos_serve_reader *in, const oos_flag_record *record,
                                 const oos_flag_form *form, const char *wanted, const char *given);
+/* The number that was meant by a value that is none for the engine, as the flag takes it; NULL: nobody can tell. */
+const char *oos_serve_number_meant(oos_arena *arena, const oos_flag_form *form, const char *wanted,
+                                   bool is_share, const char *given);
 
 /* A flag that nobody knows: what is closest is said, and reading goes on. */
 oomsight_status oos_serve_unknown(oos_serve_reader *in, oos_serve_cursor *c, oos_view key, const char *value);

@@ -173,8 +173,8 @@ const char *oos_serve_argument(const oos_serve_reader *in, const oos_flag_record
     return all ? all : record->name;
 }
 
-oomsight_status oos_serve_wrong(oos_serve_reader *in, const oos_flag_record *record,
-                                const oos_flag_form *form, const char *wanted, const char *given)
+static oomsight_status wrong(oos_serve_reader *in, const oos_flag_record *record, const oos_flag_form *form,
+                             const char *wanted, const char *given)
 {
     if (strcmp(wanted, "int") == 0 && binary_fraction(given)) {
         char const suffix = given[strlen(given) - 1];
@@ -196,6 +196,19 @@ oomsight_status oos_serve_wrong(oos_serve_reader *in, const oos_flag_record *rec
                                 oos_serve_argument(in, record, form), given, wanted);
     return oos_serve_refuse(in, record->name, given, "argument %s: invalid %s value: '%.80s'",
                             oos_serve_argument(in, record, form), wanted, given);
+}
+
+oomsight_status oos_serve_wrong(oos_serve_reader *in, const oos_flag_record *record,
+                                const oos_flag_form *form, const char *wanted, const char *given)
+{
+    bool const first = !in->serve->refusal.sentence;
+    OOS_TRY(wrong(in, record, form, wanted, given));
+    if (!first || in->python) return OOMSIGHT_OK;
+    const char *share = in->dialect->share_flag;
+    in->serve->refusal.meant_value =
+        oos_serve_number_meant(in->arena, form, wanted, share && strcmp(record->name, share) == 0, given);
+    if (in->serve->refusal.meant_value) in->serve->refusal.nearest = in->serve->refusal.flag;
+    return OOMSIGHT_OK;
 }
 
 static bool among(const oos_flag_form *form, const char *value)

@@ -60,9 +60,11 @@ static bool leave_out(oos_search *s, oos_mended *said, const char *flag)
 
 static bool say(oos_search *s, oos_mended *said, const oos_mend *m)
 {
-    const char *price = m->misspelt || (m->instead_of && m->text) ? "the flag with the nearest name is used"
-                        : m->instead_of                           ? "a switch takes no value"
-                                                                  : "another value than the requested one";
+    bool const same_flag = m->text && m->instead_of && strcmp(m->instead_of, m->flag) == 0;
+    const char *price = same_flag ? "the number is written as the engine reads it"
+                        : m->misspelt || (m->instead_of && m->text) ? "the flag with the nearest name is used"
+                        : m->instead_of                             ? "a switch takes no value"
+                                                                    : "another value than the requested one";
     unsay(said, m->flag);
     if (m->leave_out) {
         if (!leave_out(s, said, m->flag)) return false;

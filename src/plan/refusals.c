@@ -42,6 +42,15 @@ void oos_check_mend_without(oos_check *c, const char *flag)
         r->mends[r->mend_count++] = (oos_mend){.flag = flag, .leave_out = true};
 }
 
+static void check_mend_share(oos_check *c, const char *flag, double percent)
+{
+    oos_refusal *r = c->refusal;
+    const char *share = oos_arena_format(c->arena, "%g", percent / 100);
+    if (!share) c->nomem = true;
+    if (share && r->mend_count < OOS_MENDS_MAX)
+        r->mends[r->mend_count++] = (oos_mend){.flag = flag, .instead_of = flag, .text = share};
+}
+
 static uint64_t bits_of(const oos_serve *serve)
 {
     uint64_t bits = 0;
@@ -104,6 +113,9 @@ static bool refuse_bounds(oos_check *c, const char *flag, const oos_bounds *b, d
     size_t len = 0;
     for (const char *at = flag + 2; *at && len + 1 < sizeof name; at++) name[len++] = *at == '-' ? '_' : *at;
     name[len] = '\0';
+    if (fmin(b->most, b->below) == 1 && value > 1 &&
+        value <= 100) /* a share that was given as a percentage */
+        check_mend_share(c, flag, value);
     oos_check_mend_without(c, flag);
     return oos_check_refuse(c, "%s: Input should be %s %g", name, wanted, limit);
 }

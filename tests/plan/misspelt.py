@@ -29,6 +29,10 @@ def table(engine, release):
     with open(os.path.join(DATA, engine, "flags.json"), encoding="utf-8") as f:
         flags = json.load(f)["flags"]
     here = [f for f in flags if version(f.get("since", "0.0.0")) <= version(release) and not f.get("until")]
+    for flag in here:
+        for change in flag.get("changes", []):
+            if version(change["since"]) <= version(release):
+                flag["kind"] = change.get("kind", flag["kind"])
     return {f["names"][0]: f["kind"] for f in here if f["kind"] in VALUES and f["names"][0].startswith("--")}, {n for f in flags for n in f["names"]}
 
 

@@ -98,6 +98,7 @@ const oos_dialect oos_sglang_dialect = {
                 "MODEL ...`",
     .start = "sglang serve MODEL ...",
     .model_flag = "--model-path",
+    .share_flag = "--mem-fraction-static",
     .model_first = true,
     .config_flag = "--config",
     .finish = command_finish,

@@ -512,6 +512,7 @@ const oos_dialect oos_vllm_dialect = {
     .image = "vllm-openai",
     .variable_set = oos_vllm_variable_set,
     .model_flag = "--model",
+    .share_flag = "--gpu-memory-utilization",
     .config_flag = "--config",
     .keywords = true,
     .fields = fields,
