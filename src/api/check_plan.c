@@ -106,21 +106,33 @@ static const char *gpu_of_machines(oos_arena *arena, const oomsight_data *data, 
     return gpu_hinted(arena, data, gpus, &unknown);
 }
 
-/* The machine's GPU, or the slice of one: of the device that is named, else of the first that has such a profile. */
+/* The profile of a GPU; NULL: it has none of that name. A profile itself is its own. */
+static const char *slice_of(const oos_gpus *gpus, const oos_gpu *whole, const char *profile)
+{
+    size_t const len = strlen(whole->name);
+    if (whole->slice) return strcmp(whole->slice, profile) == 0 ? whole->name : NULL;
+    for (size_t i = 0; i < gpus->count; i++) {
+        const oos_gpu *gpu = &gpus->list[i];
+        bool const of_it =
+            strncmp(gpu->name, whole->name, len) == 0 && strncmp(gpu->name + len, " MIG ", 5) == 0;
+        if (gpu->slice && of_it && strcmp(gpu->slice, profile) == 0) return gpu->name;
+    }
+    return NULL;
+}
+
+/* The machine's GPU, or the slice of one that the file asks for: several GPUs have profiles of one name, so the GPU must be named. */
 static const char *gpu_of_place(oos_arena *arena, const oomsight_data *data, const oos_found *found,
-                                const char *named)
+                                const char *named, const char **ret_problem)
 {
     uint64_t ignored;
     if (!named) named = gpu_of_machines(arena, data, found->machine);
-    if (!found->slice) return named;
-    const oos_gpu *whole = named ? oos_gpus_find(&data->gpus, oos_view_of(named), &ignored) : NULL;
-    for (size_t i = 0; i < data->gpus.count; i++) {
-        const oos_gpu *gpu = &data->gpus.list[i];
-        bool const of_it = !whole || (strncmp(gpu->name, whole->name, strlen(whole->name)) == 0 &&
-                                      strncmp(gpu->name + strlen(whole->name), " MIG ", 5) == 0);
-        if (gpu->slice && of_it && strcmp(gpu->slice, found->slice) == 0) return gpu->name;
-    }
-    return named;
+    if (!found->slice || !named) return named;
+    const oos_gpu *whole = oos_gpus_find(&data->gpus, oos_view_of(named), &ignored);
+    const char *slice = whole ? slice_of(&data->gpus, whole, found->slice) : named;
+    if (!slice)
+        *ret_problem = oos_arena_format(arena, "the file asks for the MIG profile %s, which %s does not have",
+                                        found->slice, whole->name);
+    return slice ? slice : named;
 }
 
 /* "A30" and four asked for: "A30x4"; one: "A30x1", and no more. Of "A30x8" the file takes its four. */
@@ -146,11 +158,17 @@ static const char *gpu_choose(oos_arena *arena, const oomsight_check_params *par
                                         "what it is like with '# oomsight: gpu=NAME'",
                                         unknown);
     bool const slice_of_given = found->slice && !hinted && !found->machine && params->gpu;
-    const char *own = gpu_of_place(arena, params->data, found, slice_of_given ? params->gpu : hinted);
+    const char *own =
+        gpu_of_place(arena, params->data, found, slice_of_given ? params->gpu : hinted, ret_problem);
     if (!own && is_left_out(arena, params->data, found->gpu_not, params->gpu))
         *ret_problem = oos_arena_format(
             arena, "the file leaves out the GPU '%s' that is given, and names no other", found->gpu_not);
-    if (!own) own = gpu_of_place(arena, params->data, found, params->gpu);
+    if (!own) own = gpu_of_place(arena, params->data, found, params->gpu, ret_problem);
+    if (!own && found->slice)
+        *ret_problem = oos_arena_format(arena,
+                                        "several GPUs have a MIG profile %s: declare which one with "
+                                        "'# oomsight: gpu=NAME'",
+                                        found->slice);
     return gpu_words(arena, own, found->gpus);
 }
 

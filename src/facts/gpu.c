@@ -348,9 +348,21 @@ static const oos_gpu *find_name_and_size(const oos_gpus *gpus, const char *wante
     return NULL;
 }
 
+/* "h100 mig 1g.10gb", "h100/mig-1g.10gb": the word between the GPU and its profile. */
+static const oos_gpu *find_slice(const oos_gpus *gpus, const char *wanted)
+{
+    char name[128];
+    const char *mig = strstr(wanted, "mig");
+    if (!mig) return NULL;
+    (void)snprintf(name, sizeof name, "%.*s%s", (int)(mig - wanted), wanted, mig + 3);
+    const oos_gpu *gpu = find_plain(gpus, name);
+    return gpu && gpu->slice ? gpu : NULL;
+}
+
 static const oos_gpu *find_name(const oos_gpus *gpus, const char *wanted)
 {
     const oos_gpu *gpu = find_plain(gpus, wanted);
+    if (!gpu) gpu = find_slice(gpus, wanted);
     if (!gpu) gpu = find_size(gpus, wanted);
     return gpu ? gpu : find_name_and_size(gpus, wanted);
 }
@@ -414,6 +426,11 @@ size_t oos_gpus_suggest(const oos_gpus *gpus, oos_view word, const char **ret_na
         if (gpus->list[i].slice) continue;
         oos_name_plain(oos_view_of(gpus->list[i].name), known, sizeof known);
         if (strstr(known, wanted)) ret_names[count++] = gpus->list[i].name;
+    }
+    for (size_t i = 0; i < gpus->count && count < most; i++) { /* a MIG profile alone, "mig-1g.10gb" */
+        const char *slice = gpus->list[i].slice;
+        size_t const tail = slice ? strlen(slice) : len + 1;
+        if (tail <= len && strcmp(wanted + len - tail, slice) == 0) ret_names[count++] = gpus->list[i].name;
     }
     if (count == 0) count = mistyped(gpus, wanted, ret_names, most);
     const char *size = len > 4 ? strrchr(wanted, 'g') : NULL; /* "RTX 4090 12GB" */
