@@ -142,6 +142,16 @@ static int answer_words(const cli_options *given, const oomsight_plan *plan)
     return output_write(given, "\n");
 }
 
+/* An option of ours behind `--` is the engine's to refuse: no flag of an engine has the name of one (tests/cli/plan_behind.sh). */
+static void tell_misplaced(const cli_options *given, const oomsight_plan *plan)
+{
+    if (oomsight_plan_verdict(plan) != OOMSIGHT_VERDICT_REFUSED) return;
+    for (int i = 0; i < given->word_count; i++)
+        if (strncmp(given->words[i], "--", 2) == 0 && option_find(command_find("plan"), given->words[i]))
+            complain("oomsight plan: %.*s is an option of oomsight: it goes before '--'",
+                     (int)strcspn(given->words[i], "="), given->words[i]);
+}
+
 static int answer(const cli_options *given, oomsight_plan *const *plans, size_t count)
 {
     oomsight_error error = {0};
@@ -154,6 +164,7 @@ static int answer(const cli_options *given, oomsight_plan *const *plans, size_t 
         status =
             oomsight_plans_render((const oomsight_plan *const *)plans, count, &given->render, &text, &error);
     int code = output_give(given, status, text, &error);
+    if (code == EXIT_FITS) tell_misplaced(given, plans[0]);
     for (size_t i = 0; i < count && code == EXIT_FITS; i++) code = exit_code(plans[i], given->strict);
     return code;
 }
