@@ -16,6 +16,7 @@ bool oos_check_words(oos_check *c)
         refusal->mends[refusal->mend_count++] = (oos_mend){.flag = r->nearest,
                                                            .instead_of = r->misspelt ? r->misspelt : r->flag,
                                                            .misspelt = r->misspelt,
+                                                           .rewritten = r->meant_value && !r->misspelt,
                                                            .text = r->meant_value};
     if (r->flag) oos_check_mend_without(c, r->flag);
     return oos_check_refuse(c, "%s", r->sentence);
@@ -60,8 +61,7 @@ static bool leave_out(oos_search *s, oos_mended *said, const char *flag)
 
 static bool say(oos_search *s, oos_mended *said, const oos_mend *m)
 {
-    bool const same_flag = m->text && m->instead_of && strcmp(m->instead_of, m->flag) == 0;
-    const char *price = same_flag ? "the number is written as the engine reads it"
+    const char *price = m->rewritten ? "the number is written as the engine reads it"
                         : m->misspelt || (m->instead_of && m->text) ? "the flag with the nearest name is used"
                         : m->instead_of                             ? "a switch takes no value"
                                                                     : "another value than the requested one";

@@ -46,6 +46,7 @@ typedef struct oos_mend {
     bool leave_out;
     const char *instead_of; /* what it stands for in the command, and is left out; NULL: nothing */
     bool misspelt;          /* ... because no flag is written so */
+    bool rewritten;         /* ... because its number is, which the engine does not read as it stands */
     const char *text;       /* the word in place of a number; NULL: `value`, or 0: a switch */
     uint64_t value;
 } oos_mend;

@@ -48,7 +48,8 @@ static void check_mend_share(oos_check *c, const char *flag, double percent)
     const char *share = oos_arena_format(c->arena, "%g", percent / 100);
     if (!share) c->nomem = true;
     if (share && r->mend_count < OOS_MENDS_MAX)
-        r->mends[r->mend_count++] = (oos_mend){.flag = flag, .instead_of = flag, .text = share};
+        r->mends[r->mend_count++] =
+            (oos_mend){.flag = flag, .instead_of = flag, .rewritten = true, .text = share};
 }
 
 static uint64_t bits_of(const oos_serve *serve)
