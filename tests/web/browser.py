@@ -118,7 +118,8 @@ class Browser:
     def picture(self, path, height=None):
         size = self.call("Page.getLayoutMetrics")["cssContentSize"]
         clip = {"x": 0, "y": 0, "width": size["width"], "height": min(size["height"], height or size["height"]), "scale": 1}
-        shot = self.call("Page.captureScreenshot", format="webp", quality=20, captureBeyondViewport=True, clip=clip)
+        kind = {"format": "png"} if path.endswith(".png") else {"format": "webp", "quality": 20}
+        shot = self.call("Page.captureScreenshot", captureBeyondViewport=True, clip=clip, **kind)
         with open(path, "wb") as f:
             f.write(base64.b64decode(shot["data"]))
 

@@ -71,12 +71,12 @@ class Native(http.server.SimpleHTTPRequestHandler):
 
 
 class Test:
-    def __init__(self, binary):
+    def __init__(self, binary, browser=None):
         Native.binary = os.path.abspath(binary)
         server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(Native, directory=os.path.join(ROOT, "web", "app")))
         threading.Thread(target=server.serve_forever, daemon=True).start()
         self.address = "http://127.0.0.1:%d/" % server.server_address[1]
-        self.browser, self.passed, self.failed, self.told = Browser(), 0, 0, 0
+        self.browser, self.passed, self.failed, self.told = browser or Browser(), 0, 0, 0
 
     def claim(self, sentence, holds, seen=""):
         if not holds:
@@ -104,10 +104,10 @@ class Test:
             time.sleep(0.02)
         return self.claim("the frame is as high as its page", False, (page, shown))
 
-    def answered(self, width, text="vllm serve Qwen/Qwen3-4B", gpu="4090"):
+    def answered(self, width, text="vllm serve Qwen/Qwen3-4B", gpu="4090", dark=False):
         """A page with an answer, asked for from the keyboard."""
         self.browser.visit("about:blank", width)
-        self.browser.visit(self.address, width)
+        self.browser.visit(self.address, width, dark=dark)
         self.wait("document.documentElement.dataset.ready === '1'")
         self.browser.run("$('gpu').value = %s; $('input').focus(); 0" % json.dumps(gpu))
         self.type(text)
