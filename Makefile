@@ -42,7 +42,7 @@ matrix-oracle: all      ## twelve dry starts over two versions by the pool and b
 fleet: all              ## a thousand pods followed for a while, with twenty kills; prints lag, processor time, memory
 	@python3 tests/explain/fleet.py $(B)/cli/oomsight --pods 1000 --incidents 200 --kills 20 --seconds 80
 golden: all             ## rewrite the golden files and the outputs in the documents; review the diff
-	@tools/golden.sh $(B) --rewrite && tools/check_docs.py $(B)/cli/oomsight --rewrite && tools/man_options.py $(B)/cli/oomsight --write && tools/format_pages.py $(B)/cli/oomsight --write && tools/phase_page.py $(B)/cli/oomsight --write && tools/phase_picture.py $(B)/cli/oomsight --write && tools/messages.py --write
+	@tools/golden.sh $(B) --rewrite && tools/check_docs.py $(B)/cli/oomsight --rewrite && tools/man_options.py $(B)/cli/oomsight --write && tools/format_pages.py $(B)/cli/oomsight --write && tools/phase_page.py $(B)/cli/oomsight --write && tools/phase_picture.py $(B)/cli/oomsight --write && tools/run_pictures.py $(B)/cli/oomsight --write && tools/messages.py --write
 app:                    ## the page that needs no install, in build/app: WebAssembly by PyPI's ziglang
 	@tools/app.sh build-wasm build/app
 space: app              ## the page as a static Space of Hugging Face, in build/space

@@ -62,8 +62,12 @@ int cmd_learn(cli_options *given)
     oomsight_data_close(data);
     if (asked) return code;
     char names[HELP_BYTES];
-    complain(given->engine_count ? "oomsight learn: --engine takes %s"
-                                 : "oomsight learn: no Python with %s was found; name one with --python",
-             engines_fill(given->engine_count ? "{engines}" : "{titles}", names));
+    engines_fill(given->engine_count ? "{engines}" : "{titles}", names);
+    if (given->engine_count)
+        complain("oomsight learn: --engine takes %s", names);
+    else if (given->python)
+        complain("oomsight learn: %s is no Python with %s", given->python, names);
+    else
+        complain("oomsight learn: no Python with %s was found; name one with --python", names);
     return given->engine_count ? EXIT_USAGE : EXIT_INPUT;
 }

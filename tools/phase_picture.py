@@ -14,9 +14,9 @@ PHASES = {"weight_load": "loading weights", "profile_run": "profiling run", "cud
 KINDS = {"CUDA context": "CUDA context", "weights": "weights", "KV cache": "KV cache", "trial KV cache": "KV cache", "one request of the longest length": "one request",
          "activation peak": "activations", "compiling": "activations", "activations": "activations", "logits and sampler": "activations",
          "CUDA graphs": "CUDA graphs", "trial graphs": "CUDA graphs", "graph estimate": "CUDA graphs"}
-COLOURS = {"light": {"ink": "#1b2230", "dim": "#535d6d", "bg": "#ffffff", "line": "#d5dae3", "CUDA context": "#2a7b8c", "weights": "#3567c8", "KV cache": "#b4541a",
+COLOURS = {"light": {"ink": "#1b2230", "dim": "#535d6d", "bg": "#ffffff", "line": "#d5dae3", "CUDA context": "#2a7b8c", "weights": "#3567c8", "KV cache": "#b4541a", "reserved": "#b9c7e6",
                      "one request": "#a8326b", "activations": "#2f7f55", "CUDA graphs": "#8a4bb0", "other": "#7a6a12"},
-           "dark": {"ink": "#e7eaf0", "dim": "#a3adbd", "bg": "#12161c", "line": "#39414e", "CUDA context": "#61c3d6", "weights": "#7aa5f5", "KV cache": "#f0955a",
+           "dark": {"ink": "#e7eaf0", "dim": "#a3adbd", "bg": "#12161c", "line": "#39414e", "CUDA context": "#61c3d6", "weights": "#7aa5f5", "KV cache": "#f0955a", "reserved": "#3d4c6b",
                     "one request": "#f07fb2", "activations": "#63c792", "CUDA graphs": "#c495e8", "other": "#d0bb4c"}}
 LEFT, WIDTH, ROW, TOP, GIB = 190, 800, 34, 66, 2 ** 30
 

@@ -40,6 +40,17 @@ def first_page(folder):
     write(folder, "index.md", text.replace("](docs/README.md)", "](contents.md)").replace("](docs/", "]("))
 
 
+def without_files(folder):
+    """Links of the pages to files of the repository that are no pages are text, as in the README."""
+    for place, _, names in os.walk(folder):
+        for name in (n for n in names if n.endswith(".md")):
+            path = os.path.join(place, name)
+            outside = lambda target: os.path.relpath(os.path.join(place, target), folder).startswith("..")
+            with open(path) as f:
+                text = f.read()
+            write("", path, re.sub(r"\[([^]]*)\]\((?!https?:|#)([^)]*)\)", lambda m: m.group(1) if outside(m.group(2)) else m.group(0), text))
+
+
 def change_of(advice):
     words = advice.get("change") or []
     return " ".join("'%s'" % w if re.search(r'[{" ]', w) else w for w in words) or "(nothing to paste)"
@@ -108,6 +119,7 @@ def main():
         folder = os.path.join(work, "docs")
         shutil.copytree(os.path.join(ROOT, "docs"), folder)
         first_page(folder)
+        without_files(folder)
         records(folder, binary)
         headers(folder)
         recipes.write(binary, os.path.join(folder, "recipes"))

@@ -141,27 +141,30 @@ static uint64_t need_of(const oos_bisect_step *step)
     return step->need_bytes;
 }
 
-/* The largest single step of a figure towards what it is at the newer end, when the ends differ in it. */
+/* The largest single step of a figure towards what it is at the newer end; where both ends are alike, the largest loss from good to
+ * bad, if it is one that counts. */
 static void find_figure(oomsight_bisect *bisect, size_t first, size_t last,
                         uint64_t (*figure)(const oos_bisect_step *step), oos_bisect_moved moved)
 {
     oos_bisect_result *result = &bisect->result;
     const oos_bisect_step *steps = bisect->steps;
-    if (!oos_bisect_apart(figure(&steps[first]), figure(&steps[last]), result->moved_ratio)) return;
-    bool const up = figure(&steps[last]) > figure(&steps[first]);
+    bool const differ = oos_bisect_apart(figure(&steps[first]), figure(&steps[last]), result->moved_ratio);
+    bool const up = differ ? figure(&steps[last]) > figure(&steps[first])
+                           : (moved == OOS_BISECT_NEED) != result->newer_is_good;
     uint64_t most = 0;
     for (size_t i = first; i < last;) {
         size_t const next = answered_from(bisect, i + 1, 1);
         uint64_t const from = figure(&steps[i]), to = figure(&steps[next]);
         uint64_t const less = up ? from : to, more = up ? to : from;
-        if (more > less && more - less > most) {
+        if (more > less && more - less > most &&
+            (differ || oos_bisect_apart(from, to, result->moved_ratio))) {
             most = more - less;
             result->before = i;
             result->found = next;
+            result->moved = moved;
         }
         i = next;
     }
-    result->moved = moved;
 }
 
 static void find(oomsight_bisect *bisect)

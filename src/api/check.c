@@ -50,12 +50,6 @@ static void list_add(oos_arena *arena, const char ***list, size_t *count, size_t
     if (copy && oos_check_grow(arena, (void **)list, *count, room, sizeof **list)) (*list)[(*count)++] = copy;
 }
 
-static const char *error_words(oos_arena *arena, const oomsight_error *error)
-{
-    return error->path[0] ? oos_arena_format(arena, "%s: %s", error->path, error->text)
-                          : oos_arena_format(arena, "%s", error->text);
-}
-
 static bool is_regular(const char *path)
 {
     struct stat what;
@@ -131,16 +125,16 @@ static oomsight_status check_file(oomsight_check *check, const oomsight_check_pa
     oomsight_error error = {0};
     oos_arena *arena = oos_arena_create(64 << 10); /* of this file: what is kept is copied */
     if (!arena) return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for a check");
-    check->files++;
     list_add(check->arena, &check->looked, &check->looked_count, &check->looked_room, path);
     oomsight_status status = strcmp(path, "-") == 0 ? input_read(arena, &bytes, &error)
                                                     : oos_file_read(arena, path, FILE_LIMIT, &bytes, &error);
+    check->files += status != OOMSIGHT_IO && status != OOMSIGHT_NOT_FOUND;
     if (status == OOMSIGHT_OK) {
         status = check_bytes(check, params, arena, path, bytes, reterr);
     } else if (status == OOMSIGHT_NOMEM) {
         status = oos_fail(reterr, status, "no memory for a check");
     } else { /* the others are looked at all the same */
-        doubt_one(check, path, 0, OOS_LEVEL_NOTE, error_words(check->arena, &error));
+        doubt_one(check, path, 0, OOS_LEVEL_NOTE, oos_arena_format(check->arena, "%s", error.text));
         status = OOMSIGHT_OK;
     }
     oos_arena_free(arena);

@@ -94,6 +94,21 @@ const char *oos_engine_release(const char *label, char *buffer, size_t size)
     return buffer;
 }
 
+const char *oos_engine_title(const char *name)
+{
+    static const struct {
+        const char *title, *name;
+    } others[] = {
+#define OTHER_TITLE(title, name) {title, name},
+#include "facts/engine_other.def"
+    };
+    for (size_t i = 0; i < OOS_ENGINE_COUNT; i++)
+        if (strcmp(oos_engine_list[i]->name, name) == 0) return oos_engine_list[i]->title;
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+        if (strcmp(others[i].name, name) == 0) return others[i].title;
+    return name;
+}
+
 const char *oos_engine_other(const char *word)
 {
     static const struct {

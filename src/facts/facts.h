@@ -328,6 +328,9 @@ const oos_engine_words *oos_engine_words_of_image(const char *image);
 /* A release as a fleet names it, "0.32.0" or "sglang=0.5.23", as people call it: "vLLM 0.32.0". Cut to fit. */
 const char *oos_engine_release(const char *label, char *buffer, size_t size);
 
+/* What a log is of, as its makers write it; else the name. */
+const char *oos_engine_title(const char *name);
+
 /* A server of models that is not planned, by the name of a program or an image: "llama.cpp"; NULL: none is known. */
 const char *oos_engine_other(const char *word);
 

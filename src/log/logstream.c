@@ -219,8 +219,9 @@ oomsight_status oos_logstream_open(const char *path, uint64_t expand_limit_bytes
         return open_with(STDIN_FILENO, false, (oos_view){0}, expand_limit_bytes, ret_stream, reterr);
     int const fd = open(path, O_RDONLY | O_CLOEXEC);
     if (fd < 0) {
-        oos_fail(reterr, OOMSIGHT_IO, "%s", oos_errno_text(errno));
-        return oos_fail_in(reterr, OOMSIGHT_IO, path);
+        oomsight_status const status = errno == ENOENT ? OOMSIGHT_NOT_FOUND : OOMSIGHT_IO;
+        oos_fail(reterr, status, "%s", oos_errno_text(errno));
+        return oos_fail_in(reterr, status, path);
     }
     posix_fadvise(fd, 0, 0, POSIX_FADV_SEQUENTIAL);
     return open_with(fd, true, (oos_view){0}, expand_limit_bytes, ret_stream, reterr);

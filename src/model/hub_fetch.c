@@ -256,8 +256,11 @@ static oomsight_status transfer_fail(const transfer *t, CURLcode code, oomsight_
         return oos_fail(reterr, OOMSIGHT_MALFORMED, "%.300s is longer than %zu bytes", t->fetch->url,
                         t->fetch->limit_bytes);
     if (code == CURLE_OPERATION_TIMEDOUT && t->len) return too_slow(t->options->endpoint, reterr);
-    if (is_unanswered(t, code)) silent_note(t->options->endpoint);
     const char *why = t->why[0] ? t->why : curl.curl_easy_strerror(code);
+    if (is_unanswered(t, code)) {
+        silent_note(t->options->endpoint);
+        return oos_fail(reterr, OOMSIGHT_NETWORK, "%.300s cannot be reached (%.150s)", t->options->endpoint, why);
+    }
     if (code == CURLE_PARTIAL_FILE)
         return oos_fail(reterr, OOMSIGHT_NETWORK, "%.300s: the body was cut short (%.120s)", t->fetch->url,
                         why);

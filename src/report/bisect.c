@@ -103,6 +103,40 @@ static void put_other_turns(const oos_style *style, const oos_bisect_result *res
     }
 }
 
+/* Why it does not start, where it starts in no release. */
+static void put_same_reason(const oos_style *style, const oos_bisect_result *result)
+{
+    const oos_bisect_step *first = &result->steps[0], *last = &result->steps[result->count - 1];
+    if (!first->answered || first->starts || !first->why || !last->why) return;
+    oos_report_sentence(style, 2, "", first->why);
+    if (strcmp(first->why, last->why) == 0) return;
+    oos_style_put(style, "%s:\n", last->version);
+    oos_report_sentence(style, 2, "", last->why);
+}
+
+/* A figure that moved, with what it was and what it is. */
+static void put_figure(const oos_style *style, const oos_bisect_result *result)
+{
+    const oos_bisect_step *found = &result->steps[result->found], *before = &result->steps[result->before];
+    char one[32], other[32];
+    if (result->moved == OOS_BISECT_NEED) {
+        oos_format(one, sizeof one, "%.2f", oos_gib(before->need_bytes));
+        oos_format(other, sizeof other, "%.2f", oos_gib(found->need_bytes));
+        oos_style_ink(style, OOS_INK_BOLD,
+                      found->need_bytes > before->need_bytes
+                          ? "NEEDS MORE MEMORY IN %s  (%s GiB; %s: %s)\n"
+                          : "NEEDS LESS MEMORY IN %s  (%s GiB; %s: %s)\n",
+                      found->version, other, before->version, one);
+        return;
+    }
+    oos_style_count(one, sizeof one, before->kv_tokens);
+    oos_style_count(other, sizeof other, found->kv_tokens);
+    oos_style_ink(style, OOS_INK_BOLD,
+                  found->kv_tokens > before->kv_tokens ? "MORE KV TOKENS IN %s  (%s; %s: %s)\n"
+                                                       : "FEWER KV TOKENS IN %s  (%s; %s: %s)\n",
+                  found->version, other, before->version, one);
+}
+
 static void put_found(const oos_style *style, const oos_bisect_result *result)
 {
     const oos_bisect_step *found = &result->steps[result->found], *before = &result->steps[result->before];
@@ -110,6 +144,7 @@ static void put_found(const oos_style *style, const oos_bisect_result *result)
     case OOS_BISECT_NOTHING:
         oos_style_ink(style, OOS_INK_BOLD, "NOTHING MOVED  from %s to %s\n", result->steps[0].version,
                       result->steps[result->count - 1].version);
+        put_same_reason(style, result);
         return;
     case OOS_BISECT_ANSWER:
         oos_style_ink(style, OOS_INK_BOLD,
@@ -123,13 +158,7 @@ static void put_found(const oos_style *style, const oos_bisect_result *result)
                       oos_report_where(oos_phase_find(found->phase)));
         break;
     case OOS_BISECT_NEED:
-        oos_style_ink(style, OOS_INK_BOLD, "NEEDS ANOTHER SIZE SINCE %s  (before it: %s)\n", found->version,
-                      before->version);
-        break;
-    case OOS_BISECT_TOKENS:
-        oos_style_ink(style, OOS_INK_BOLD, "KV TOKENS MOVED IN %s  (before it: %s)\n", found->version,
-                      before->version);
-        break;
+    case OOS_BISECT_TOKENS: put_figure(style, result); break;
     }
     if (result->between)
         oos_style_put(style, "Releases between %s and %s were not started: one of them may be the one.\n",

@@ -82,20 +82,12 @@ static void put_headline(const oos_explain_page *page, const oos_style *style, c
     if (!repeats) oos_style_paragraph(style, 2, line);
 }
 
-/* As its makers write it, where it is one that is planned. */
-static const char *engine_title(const char *name)
-{
-    for (size_t i = 0; name && i < OOS_ENGINE_COUNT; i++)
-        if (strcmp(oos_engine_list[i]->name, name) == 0) return oos_engine_list[i]->title;
-    return name ? name : "";
-}
-
 static void put_setup(const oos_style *style, const oos_incident *incident, const oos_incident_notes *notes)
 {
     char line[640];
     size_t len = 0;
     const char *gpu = oos_report_gpu(incident, notes);
-    len += (size_t)snprintf(line + len, sizeof line - len, "%s", engine_title(incident->engine));
+    len += (size_t)snprintf(line + len, sizeof line - len, "%s", incident->engine ? oos_engine_title(incident->engine) : "");
     if (incident->setup.version)
         len += (size_t)snprintf(line + len, sizeof line - len, " %.60s", incident->setup.version);
     if (incident->setup.model)

@@ -199,6 +199,7 @@ static void put_incident_about(oos_text *about, const oos_explain_page *page, co
     oos_json_field_str(&w, "where",
                        refused || !incident->is_oom ? ""
                                                     : oos_report_incident_where(incident, incident->phase));
+    oos_json_field_str(&w, "engine", incident->engine ? oos_engine_title(incident->engine) : NULL);
     oos_json_field_str(&w, "cause", oos_cause_title(incident->cause));
     oos_json_field_array(&w, "also");
     for (size_t i = 0; i < incident->also_count; i++)

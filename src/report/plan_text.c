@@ -387,12 +387,13 @@ static void put_auto(const oos_style *style, const oos_plan *plan)
     }
 }
 
-/* The answer itself takes another share of the GPU than the command does. */
-static bool moves_share(const oos_plan *plan, const oos_fix *fix)
+/* An answer that is shown takes another share of the GPU than the command does. */
+static bool moves_share(const oos_plan *plan)
 {
     const char *flag = plan->doubtful.share_flag;
-    for (size_t i = 0; flag && i < fix->change_count; i++)
-        if (strcmp(fix->change[i], flag) == 0) return true;
+    for (size_t k = 0; flag && k < plan->help.answer_count; k++)
+        for (size_t i = 0; i < plan->help.fixes[k].change_count; i++)
+            if (strcmp(plan->help.fixes[k].change[i], flag) == 0) return true;
     return false;
 }
 
@@ -411,7 +412,7 @@ static void put_not_enough(const oos_style *style, const oos_plan *plan, const o
         [OOS_RUNG_LITTLE] = "By themselves not enough: another release; smaller defaults.",
     };
     if (fix->rung >= OOS_RUNG_COUNT || fix->model || plan->refusal.sentence) return;
-    const char *line = moves_share(plan, fix) ? with_share[fix->rung] : NULL;
+    const char *line = moves_share(plan) ? with_share[fix->rung] : NULL;
     if (line || above[fix->rung]) oos_style_paragraph(style, 2, line ? line : above[fix->rung]);
 }
 
@@ -577,14 +578,22 @@ static bool is_idle(const char *note)
     return len > end && strcmp(note + len - end, tail) == 0;
 }
 
+/* The reason of an answer that is unknown says it already. */
+static bool is_reason(const oos_plan *plan, const char *note)
+{
+    return plan->answer.verdict == OOMSIGHT_VERDICT_UNKNOWN && plan->model->common &&
+           strncmp(note, "architecture ", sizeof "architecture " - 1) == 0;
+}
+
 static void put_notes(oos_screen *screen, const oos_style *style, const oos_plan *plan, bool verbose)
 {
     size_t shown = 0;
     for (size_t i = 0; i < plan->told.note_count; i++) {
-        if ((!verbose && is_idle(plan->told.notes[i])) || is_doubt(plan, plan->told.notes[i])) continue;
+        const char *note = plan->told.notes[i];
+        if ((!verbose && is_idle(note)) || is_doubt(plan, note) || is_reason(plan, note)) continue;
         oos_style const part = oos_screen_part(screen, style, shown ? RANK_NOTES : RANK_NOTE);
         if (!shown++) oos_text_put(part.text, "\n");
-        oos_report_sentence(&part, 2, "Note: ", plan->told.notes[i]);
+        oos_report_sentence(&part, 2, "Note: ", note);
     }
 }
 

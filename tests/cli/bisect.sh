@@ -25,6 +25,10 @@ try --good 0.9.0 --bad 0.9.2 --moved 1 --gpu 4090 -- vllm serve ../fixtures/mode
 try --good 0.17.0 --bad 0.32.0 --moved 0.1 --gpu 4090 -- vllm serve ../fixtures/models/small-llama # fewer in between, more at the end
 shape | sed -n 1p
 try --good 0.32.0 --bad 0.31.0 --moved 50 --gpu 4090 -- vllm serve ../fixtures/models/small-llama; shape | sed -n 1,2p; echo "exit $code"
+echo "-- better and then worse again: the loss is named; refused at both ends: the refusal is"
+try --good 0.10.0 --bad 0.33.0 --gpu 4090 -- vllm serve Qwen/Qwen3-8B --max-model-len 16384; shape | sed -n 1p; echo "exit $code"
+try --good 0.33.0 --bad 0.10.0 --gpu 4090 -- vllm serve Qwen/Qwen3-8B --max-model-len 16384; shape | sed -n 1p; echo "exit $code"
+try --good 0.19.0 --bad 0.20.0 --gpu 4090 -- vllm serve Qwen/Qwen3-8B --max-modl-len 40; shape | sed -n 1,3p; echo "exit $code"
 echo "-- another engine has releases of its own"
 try --good 0.5.18 --bad 0.5.23 --gpu 4090 -- sglang serve ../fixtures/models/small-llama; shape | sed -n 1p; echo "exit $code"
 echo "-- what is wrong is said in one line"

@@ -1,12 +1,14 @@
 #!/bin/bash
-# A first day with the README alone: first_day.sh [ROOT_DIR]. On an empty Debian with a user who may use sudo, in a clone, every line of every ```sh
-# block of the README is typed as it stands there, in order, in one shell; a question is answered with Enter. Nothing else is installed or set. The
-# root is made by debootstrap and kept when ROOT_DIR is given; one that is there already is used as it is, also that of another system. Needs
-# root, debootstrap, a mirror and PyPI (77 without).
+# A first day with the README alone: first_day.sh [ROOT_DIR [PAGE...]]. On an empty Debian with a user who may use sudo, in a clone, every command of
+# the README, or of the pages, is typed as it stands there, in order, in one shell; a question is answered with Enter. Nothing else is installed or set.
+# Left out is what a page itself marks as not run here, but for what needs root. The root is made by debootstrap and kept when ROOT_DIR is given; one
+# that is there already is used as it is, also that of another system. Prints what each command took, and what there is to type until the first answer:
+# that must be less than three minutes. Needs root, debootstrap, a mirror and PyPI (77 without).
 set -u
 top=$(cd "$(dirname "$0")/../.." && pwd)
 [ "$(id -u)" = 0 ] && command -v debootstrap >/dev/null || { echo "needs root and debootstrap"; exit 77; }
 work=$(mktemp -d); root=${1:-$work/root}; mounted=
+[ $# -gt 1 ] && shift || set -- README.md
 finish() { [ -z "$mounted" ] || umount "$root/proc"; rm -rf "$work"; }
 trap finish EXIT
 if [ ! -x "$root/bin/sh" ]; then
@@ -30,12 +32,21 @@ echo 'reader ALL=(ALL) NOPASSWD: ALL' >"$root/etc/sudoers.d/reader"
 home=$root/home/reader; rm -rf "$home/oomsight"
 git clone -q "$top" "$home/oomsight" && (cd "$top" && git ls-files -z | xargs -0 cp --parents -t "$home/oomsight") || exit 1
 # What the README says, and a shell that it is typed into.
-PYTHONPATH=$top/tools python3 - "$top/README.md" "$work" <<'PYTHON' || exit 1
-import sys, page_blocks
-commands = [command for block in page_blocks.parse(open(sys.argv[1]).read()) if block.language == "sh" for _, command, _ in block.commands()]
+(cd "$top" && PYTHONPATH=tools python3 - "$work" "$@") <<'PYTHON' || exit 1
+import re, shlex, sys, page_blocks
+commands, programs = [], {}
+for page in sys.argv[2:]:
+    for block in page_blocks.parse(open(page).read()):
+        if block.reason not in (None, "root"):
+            continue
+        if block.language == "python":
+            programs[page] = programs.get(page, "") + "\n".join(block.lines) + "\n"
+            commands.append("python3 -c " + shlex.quote(programs[page]))
+        elif block.language in ("sh", "console"):
+            commands += [command for _, command, _ in block.commands() if not re.match(r"make (check|asan|golden)\b|\.ci/", command)]  # hours, and their own steps
 for number, command in enumerate(commands):
-    open("%s/%02d.command" % (sys.argv[2], number), "w").write(command + "\n")
-assert any("pip install" in command for command in commands) and any("oomsight plan" in command for command in commands), commands
+    open("%s/%03d.command" % (sys.argv[1], number), "w").write(command + "\n")
+assert any("oomsight " in command for command in commands), commands
 PYTHON
 rm -rf "$home/typed"; mkdir "$home/typed"; cp "$work"/*.command "$home/typed/"; yes '' | head -n 1000 >"$home/typed/enter"
 cat >"$home/typed/session" <<'SESSION'
@@ -53,14 +64,20 @@ timeout 6000 chroot --userspec=reader:reader "$root" env -i HOME=/home/reader US
     bash --noprofile --norc /home/reader/typed/session
 PYTHONPATH=$top/tools python3 - "$home/typed" <<'PYTHON'
 import glob, os, sys, page_blocks
-failed = 0
+failed, letters, waited, answered = 0, 0, 0, False
+A_MINUTE = 200  # letters: 40 words, as people type who copy from a page
 for path in sorted(glob.glob(sys.argv[1] + "/*.command")):
     command = open(path).read().strip()
     code, seconds = map(int, open(path + ".code").read().split()) if os.path.exists(path + ".code") else (None, 0)
-    good = page_blocks.ended_well(command, code)
+    good, letters, waited = page_blocks.ended_well(command, code), letters + len(command), waited + seconds
     print("%s %d s, exit code %s: %s" % ("ok  " if good else "FAIL", seconds, code, command))
     if not good:
         failed = 1
         print("".join(open(path + ".printed", errors="replace").readlines()[-12:]) if os.path.exists(path + ".printed") else "was not reached")
+    if not answered and command.startswith("oomsight "):
+        answered = True
+        print("     the first answer: %.1f minutes of typing (%d letters), %d s of waiting" % (letters / A_MINUTE, letters, waited))
+        failed |= letters > 3 * A_MINUTE
+print("     all: %.1f minutes of typing, %d s of waiting" % (letters / A_MINUTE, waited))
 sys.exit(failed)
 PYTHON

@@ -83,6 +83,24 @@ class Browser:
             raise RuntimeError(json.dumps(result["exceptionDetails"])[:600])
         return result["result"].get("value")
 
+    def in_frame(self, script):
+        """The same in the frame of the page, which has a process of its own; None while there is none."""
+        page, self.session = self.session, None
+        try:
+            frames = [t["targetId"] for t in self.call("Target.getTargets")["targetInfos"] if t["type"] == "iframe"]
+            if len(frames) != 1:
+                return None
+            self.session = self.call("Target.attachToTarget", targetId=frames[0], flatten=True)["sessionId"]
+            try:
+                return self.run(script)
+            finally:
+                frame, self.session = self.session, None
+                self.call("Target.detachFromTarget", sessionId=frame)
+        except RuntimeError:
+            return None  # it was replaced meanwhile
+        finally:
+            self.session = page
+
     def painted(self):
         """What the page does once it is laid out, as observers of sizes, has been done."""
         self.run("new Promise(done => requestAnimationFrame(() => requestAnimationFrame(() => done(0))))")
@@ -100,7 +118,8 @@ class Browser:
     def picture(self, path, height=None):
         size = self.call("Page.getLayoutMetrics")["cssContentSize"]
         clip = {"x": 0, "y": 0, "width": size["width"], "height": min(size["height"], height or size["height"]), "scale": 1}
-        shot = self.call("Page.captureScreenshot", format="webp", quality=20, captureBeyondViewport=True, clip=clip)
+        kind = {"format": "png"} if path.endswith(".png") else {"format": "webp", "quality": 20}
+        shot = self.call("Page.captureScreenshot", captureBeyondViewport=True, clip=clip, **kind)
         with open(path, "wb") as f:
             f.write(base64.b64decode(shot["data"]))
 

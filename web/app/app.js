@@ -244,12 +244,14 @@ function showReport(html) {
   const data = /<script[^>]*type="application\/json"[^>]*>([^]*?)<\/script>/.exec(html);
   try { showBest(JSON.parse(data[1]).documents[0]); } catch { /* a replay has none */ }
 }
-/* Behind the report in its frame: it tells how high it is, and what its first lines say; at once, as a frame that is out of sight is not
- * drawn. One button for the colours is enough. */
+/* Behind the report in its frame: it tells how high it is, and what its first lines say; at once, and for two seconds by a clock, as a
+ * frame that is out of sight is not drawn: no observer tells that it got its width. One button for the colours is enough. */
 const TAIL = '<style nonce="@NONCE@">#theme, h1, h1 + p:not(.dim), .first, body > header, .told { display: none } body { padding: 8px 12px } footer { display: none }</style>' +
-  '<script nonce="@NONCE@">{ const tell = () => { const h = document.querySelector("h1"), p = [...document.querySelectorAll("main p, article p")].find(x => !x.closest(".dim") && x.textContent.trim());' +
-  ' parent.postMessage({ height: Math.ceil(document.body.getBoundingClientRect().bottom + 8), title: h ? [...h.childNodes].filter(n => n.className !== "phase").map(n => n.textContent.trim().replace(/^[:,] */, "")).filter(Boolean).join(": ").replace(/: (?=[(]|in |perhaps )/g, " ") : "",' +
-  ' why: p ? p.textContent.trim() : "", kind: h && h.querySelector(".verdict") ? h.querySelector(".verdict").className : "" }, "*") }; tell(); new ResizeObserver(tell).observe(document.body) }</scr' + 'ipt>';
+  '<script nonce="@NONCE@">{ let last = 0, left = 40; const tell = () => { const high = Math.ceil(document.body.getBoundingClientRect().bottom + 8); if (high === last) return; last = high;' +
+  ' const h = document.querySelector("h1"), p = [...document.querySelectorAll("main p, article p")].find(x => !x.closest(".dim") && x.textContent.trim());' +
+  ' parent.postMessage({ height: high, title: h ? [...h.childNodes].filter(n => n.className !== "phase").map(n => n.textContent.trim().replace(/^[:,] */, "")).filter(Boolean).join(": ").replace(/: (?=[(]|in |perhaps )/g, " ") : "",' +
+  ' why: p ? p.textContent.trim() : "", kind: h && h.querySelector(".verdict") ? h.querySelector(".verdict").className : "" }, "*") }; tell(); new ResizeObserver(tell).observe(document.body);' +
+  ' const again = setInterval(() => { tell(); --left || clearInterval(again) }, 50) }</scr' + 'ipt>';
 addEventListener('message', event => {
   const data = event.data;
   if (event.source !== $('report').contentWindow || !data || !(data.height > 0)) return;

@@ -28,8 +28,8 @@ class InputError(OomsightError):
     """An input was not found, could not be read, or is not what it should be."""
 
 
-class InputNotFoundError(InputError, LookupError):
-    """An input was not found."""
+class InputNotFoundError(InputError, LookupError, FileNotFoundError):
+    """An input was not found: a file, a folder or a model."""
 
 
 class UnsupportedError(OomsightError):
