@@ -208,3 +208,8 @@ uint64_t oomsight_agent_bytes_read(const oomsight_agent *a)
 {
     return oos_agent_look(a->agent).bytes;
 }
+
+int oomsight_agent_stands(const char *state_dir, uint64_t device, uint64_t inode, uint64_t *ret_byte)
+{
+    return oos_state_stands(state_dir, device, inode, ret_byte);
+}

@@ -182,6 +182,9 @@ bool oos_state_find(oos_state *state, const char *path, oos_tail_point *ret_poin
 /* The file that lies there now was read to its end: nothing to follow. It is remembered for another day. */
 bool oos_state_is_read(oos_state *state, const char *path, const struct stat *is, int64_t now);
 
+/* Of another process: up to where it has delivered what is in a file. False: not known. */
+bool oos_state_stands(const char *folder, uint64_t device, uint64_t inode, uint64_t *ret_byte);
+
 /* Files that are not put any more are kept for a day: a log may come back. Nothing is written when nothing was read since.
  * False with errno: not written, and what was there before stays. */
 void oos_state_put(oos_state *state, const char *path, const oos_tail_point *point);

@@ -198,6 +198,20 @@ oomsight_status oos_state_open(const char *folder, const oos_signals *signals, o
     return OOMSIGHT_OK;
 }
 
+bool oos_state_stands(const char *folder, uint64_t device, uint64_t inode, uint64_t *ret_byte)
+{
+    oos_state *state = NULL;
+    if (oos_state_open(NULL, NULL, &state, NULL) != OOMSIGHT_OK) return false;
+    state->folder = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (state->folder >= 0) load_positions(state);
+    const entry *e = state->entries;
+    while (e && (e->point.id.inode != inode || e->point.id.device != device)) e = e->hh.next;
+    bool const found = e != NULL;
+    if (found) *ret_byte = e->point.byte;
+    oos_state_close(state);
+    return found;
+}
+
 void oos_state_close(oos_state *state)
 {
     if (!state) return;
