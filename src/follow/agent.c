@@ -80,16 +80,10 @@ oomsight_status oos_agent_open(const oos_knowledge *knowledge, const oos_agent_p
     oos_agent *agent = calloc(1, sizeof *agent);
     if (!agent) return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory to follow files");
     agent->params = *params;
-    agent->shared = (oos_tails){.roots = &agent->roots,
-                                .knowledge = knowledge,
-                                .results = oos_arena_create(64 << 10),
-                                .context = params->context,
-                                .on_incident = params->on_incident};
+    agent->shared =
+        (oos_tails){.roots = &agent->roots, .context = params->context, .on_incident = params->on_incident};
     agent->most_files = files_allowed(params->most_files);
-    oomsight_status status =
-        agent->shared.results ? OOMSIGHT_OK : oos_fail(reterr, OOMSIGHT_NOMEM, "no memory to follow files");
-    if (status == OOMSIGHT_OK)
-        status = oos_bench_create(knowledge->signals.literals, &agent->shared.bench, reterr);
+    oomsight_status status = oos_readers_open(knowledge, &agent->shared.readers, reterr);
     if (status == OOMSIGHT_OK)
         status = oos_roots_open(params->paths, params->path_count, &agent->roots, reterr);
     if (status == OOMSIGHT_OK)
@@ -113,10 +107,10 @@ static void drop_item(oos_agent *agent, item *it)
 /* Where it stands is kept: the file may come back, or grow. Not so when its folder is gone, as that of a pod. */
 static void rest_item(oos_agent *agent, item *it)
 {
-    oos_tail_point point;
+    oos_standing point;
     if (!oos_tail_has_folder(it->tail))
         oos_state_forget(agent->state, it->path);
-    else if (oos_tail_point_of(it->tail, &point))
+    else if (oos_tail_stands(it->tail, &point))
         oos_state_put(agent->state, it->path, &point);
     drop_item(agent, it);
 }
@@ -129,8 +123,7 @@ void oos_agent_close(oos_agent *agent)
     oos_watch_close(agent->watch);
     oos_state_close(agent->state);
     oos_roots_close(&agent->roots);
-    oos_bench_free(agent->shared.bench);
-    oos_arena_free(agent->shared.results);
+    oos_readers_close(&agent->shared.readers);
     free(agent);
 }
 
@@ -143,9 +136,10 @@ static bool make_room(oos_agent *agent, int64_t written)
     item *oldest = NULL;
     for (item *it = agent->items; it; it = it->hh.next) {
         bool const given = agent->roots.list[it->root].kind == OOS_ROOT_FILE;
-        bool const quiet = now - it->quiet_since >= QUIET_MS || oos_tail_written(it->tail) < written;
+        bool const quiet = now - it->quiet_since >= QUIET_MS || oos_tail_look_at(it->tail).written < written;
         if (given || !quiet || !oos_tail_rests(it->tail)) continue;
-        if (!oldest || oos_tail_written(it->tail) < oos_tail_written(oldest->tail)) oldest = it;
+        if (!oldest || oos_tail_look_at(it->tail).written < oos_tail_look_at(oldest->tail).written)
+            oldest = it;
     }
     if (!oldest) return false;
     rest_item(agent, oldest);
@@ -163,7 +157,7 @@ static void leave_out(oos_agent *agent, const char *path)
 static void add_file(oos_agent *agent, size_t root, const char *relative, const char *path)
 {
     struct stat is;
-    oos_tail_point from;
+    oos_standing from;
     bool const there = oos_roots_stat(&agent->roots, root, relative, &is);
     bool const full = HASH_COUNT(agent->items) >= agent->most_files;
     if (there && (full || agent->rested) && oos_state_is_read(agent->state, path, &is, oos_logtime_now()))
@@ -181,7 +175,7 @@ static void add_file(oos_agent *agent, size_t root, const char *relative, const 
         free(it);
         return;
     }
-    it->path = oos_tail_path(it->tail);
+    it->path = oos_tail_look_at(it->tail).path;
     it->root = root;
     HASH_ADD_KEYPTR(hh, agent->items, it->path, strlen(it->path), it);
     if (OOS_IN_TABLE(it)) return;
@@ -317,8 +311,8 @@ static void save(oos_agent *agent, int64_t now)
 {
     bool const to_disk = now - agent->synced_at >= SYNC_MS;
     for (item *it = agent->items; it; it = it->hh.next) {
-        oos_tail_point point;
-        if (oos_tail_point_of(it->tail, &point)) oos_state_put(agent->state, it->path, &point);
+        oos_standing point;
+        if (oos_tail_stands(it->tail, &point)) oos_state_put(agent->state, it->path, &point);
     }
     agent->saved_at = now;
     if (oos_state_save(agent->state, to_disk, oos_logtime_now())) {
@@ -371,10 +365,10 @@ oos_agent_figures oos_agent_look(const oos_agent *agent)
                                  .lines = agent->shared.lines,
                                  .state_errors = agent->state_errors};
     for (const item *it = agent->items; it; it = it->hh.next) {
-        uint64_t const behind = oos_tail_behind(it->tail);
-        double const age = (double)(now - oos_tail_behind_since(it->tail)) / 1e9;
-        figures.behind_bytes += behind;
-        if (behind && age > figures.behind_seconds) figures.behind_seconds = age;
+        oos_tail_look const look = oos_tail_look_at(it->tail);
+        double const age = (double)(now - look.behind_since) / 1e9;
+        figures.behind_bytes += look.behind;
+        if (look.behind && age > figures.behind_seconds) figures.behind_seconds = age;
     }
     return figures;
 }

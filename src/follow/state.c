@@ -27,7 +27,7 @@ enum {
 
 typedef struct entry {
     char *path;
-    oos_tail_point point;
+    oos_standing point;
     uint64_t history; /* hash of its text, 0: none */
     char *text;       /* of the history, where there is no folder */
     size_t len;
@@ -132,7 +132,7 @@ static void read_line(oos_state *state, oos_view line)
     const char *path;
     entry *e = oos_json_str(root, "path", &path) ? entry_of(state, path) : NULL;
     if (e) {
-        oos_tail_point *p = &e->point;
+        oos_standing *p = &e->point;
         p->id = (oos_file_id){hex_field(root, "device"), hex_field(root, "inode"), hex_field(root, "print")};
         p->prior = hex_field(root, "prior");
         oos_json_u64(root, "byte", &p->byte);
@@ -225,7 +225,7 @@ void oos_state_close(oos_state *state)
     free(state);
 }
 
-bool oos_state_find(oos_state *state, const char *path, oos_tail_point *ret_point)
+bool oos_state_find(oos_state *state, const char *path, oos_standing *ret_point)
 {
     entry *e;
     HASH_FIND_STR(state->entries, path, e);
@@ -287,13 +287,13 @@ static void hold_text(oos_state *state, entry *e)
     e->len = state->text.len;
 }
 
-static bool same_point(const oos_tail_point *a, const oos_tail_point *b)
+static bool same_point(const oos_standing *a, const oos_standing *b)
 {
     return oos_file_same(&a->id, &b->id) && a->id.print == b->id.print && a->prior == b->prior &&
            a->byte == b->byte && a->read == b->read && a->ending == b->ending && a->told == b->told;
 }
 
-void oos_state_put(oos_state *state, const char *path, const oos_tail_point *point)
+void oos_state_put(oos_state *state, const char *path, const oos_standing *point)
 {
     entry *e;
     HASH_FIND_STR(state->entries, path, e);

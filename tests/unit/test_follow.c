@@ -183,9 +183,9 @@ static void what_rests_is_remembered_without_a_folder(void **unused)
 {
     (void)unused;
     oos_state *state;
-    oos_tail_point back;
+    oos_standing back;
     struct stat is = {.st_ino = 7, .st_dev = 1, .st_size = 100};
-    oos_tail_point point = {.id = {1, 7, 3}, .byte = 100, .read = 100, .time = NOW};
+    oos_standing point = {.id = {1, 7, 3}, .byte = 100, .read = 100, .time = NOW};
     assert_int_equal(oos_state_open(NULL, NULL, &state, NULL), OOMSIGHT_OK);
     assert_false(oos_state_find(state, "a.log", &back));
     oos_state_put(state, "a.log", &point);
