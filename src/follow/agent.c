@@ -26,6 +26,14 @@ enum {
     LOOK_PART = 10      /* ... one that was quiet for a while after a tenth of it */
 };
 
+/* A file that another name was moved to, while the log that it was is followed; what is under the new name was read when that one has gone on. */
+typedef struct moved {
+    char *path, *relative;
+    size_t root;
+    oos_file_id id;
+    UT_hash_handle hh;
+} moved;
+
 typedef struct item {
     oos_tail *tail;
     const char *path; /* the tail's */
@@ -42,6 +50,7 @@ struct oos_agent {
     oos_state *state;
     oos_watch *watch; /* NULL: the system has none to give */
     item *items;
+    moved *moved; /* by path */
     size_t most_files;
     uint64_t round;
     int64_t searched_at, search_took, saved_at, synced_at;
@@ -115,11 +124,21 @@ static void rest_item(oos_agent *agent, item *it)
     drop_item(agent, it);
 }
 
+static void drop_moved(oos_agent *agent, moved *m)
+{
+    HASH_DEL(agent->moved, m);
+    free(m->path);
+    free(m->relative);
+    free(m);
+}
+
 void oos_agent_close(oos_agent *agent)
 {
     if (!agent) return;
     item *it, *next;
     HASH_ITER(hh, agent->items, it, next) drop_item(agent, it);
+    moved *m, *after;
+    HASH_ITER(hh, agent->moved, m, after) drop_moved(agent, m);
     oos_watch_close(agent->watch);
     oos_state_close(agent->state);
     oos_roots_close(&agent->roots);
@@ -154,6 +173,63 @@ static void leave_out(oos_agent *agent, const char *path)
     agent->too_many_told = true;
 }
 
+/* Whose file it is, or was. */
+static oos_tail_share share_of(const oos_agent *agent, const char *path, const oos_file_id *id)
+{
+    oos_tail_share share = OOS_TAIL_NOT;
+    for (const item *it = agent->items; it && share == OOS_TAIL_NOT; it = it->hh.next)
+        if (oos_roots_is_longer(path, it->path)) share = oos_tail_has(it->tail, id);
+    return share;
+}
+
+/* Its text is told under the name that it had. */
+static bool is_moved(oos_agent *agent, size_t root, const char *relative, const char *path)
+{
+    moved *m = NULL;
+    uint64_t size;
+    int const fd = oos_roots_open_file(&agent->roots, root, relative);
+    oos_file_id id = {0};
+    bool const known = fd >= 0 && oos_file_identify(fd, &id, &size) && id.print;
+    if (fd >= 0) close(fd);
+    if (!known) return false;
+    if (share_of(agent, path, &id) == OOS_TAIL_NOT) {
+        /* The log that it was may be opened later in this search. When it is not there any more, this is it. */
+        struct stat is;
+        const char *owner = oos_state_owner(agent->state, path, &id);
+        if (!owner) return false;
+        if (stat(owner, &is) != 0) return oos_state_rename(agent->state, owner, path), false;
+    }
+    if (!(m = calloc(1, sizeof *m))) return true;
+    *m = (moved){.path = strdup(path), .relative = strdup(relative), .root = root, .id = id};
+    if (m->path && m->relative) HASH_ADD_KEYPTR(hh, agent->moved, m->path, strlen(m->path), m);
+    if (m->path && m->relative && OOS_IN_TABLE(m)) return true;
+    free(m->path);
+    free(m->relative);
+    free(m);
+    return true;
+}
+
+/* With the position of the log that went on also that this one was read. */
+static void put_moved(oos_agent *agent)
+{
+    moved *m, *next;
+    HASH_ITER(hh, agent->moved, m, next)
+    {
+        struct stat is;
+        oos_tail_share const share = share_of(agent, m->path, &m->id);
+        if (share == OOS_TAIL_READS) continue;
+        if (share == OOS_TAIL_HAS_READ && oos_roots_stat(&agent->roots, m->root, m->relative, &is)) {
+            oos_standing const point = {.id = m->id,
+                                        .byte = (uint64_t)is.st_size,
+                                        .read = (uint64_t)is.st_size,
+                                        .time = oos_logtime_now(),
+                                        .clock = OOS_TIME_NONE};
+            oos_state_put(agent->state, m->path, &point);
+        }
+        drop_moved(agent, m);
+    }
+}
+
 static void add_file(oos_agent *agent, size_t root, const char *relative, const char *path)
 {
     struct stat is;
@@ -166,6 +242,7 @@ static void add_file(oos_agent *agent, size_t root, const char *relative, const 
         leave_out(agent, path);
         return;
     }
+    if (there && !oos_state_has(agent->state, path) && is_moved(agent, root, relative, path)) return;
     bool const known = oos_state_find(agent->state, path, &from);
     item *it = calloc(1, sizeof *it);
     if (!it ||
@@ -191,6 +268,12 @@ static void on_file(void *context, size_t root, const char *relative)
     char *path = oos_roots_path(&agent->roots, root, relative);
     if (!path) return;
     HASH_FIND_STR(agent->items, path, it);
+    moved *m;
+    HASH_FIND_STR(agent->moved, path, m);
+    if (m) {
+        free(path);
+        return;
+    }
     if (it) {
         oos_tail_check_soon(it->tail);
         it->look_at = 0;
@@ -314,6 +397,7 @@ static void save(oos_agent *agent, int64_t now)
         oos_standing point;
         if (oos_tail_stands(it->tail, &point)) oos_state_put(agent->state, it->path, &point);
     }
+    put_moved(agent);
     agent->saved_at = now;
     if (oos_state_save(agent->state, to_disk, oos_logtime_now())) {
         if (to_disk) agent->synced_at = now;

@@ -53,6 +53,9 @@ int oos_roots_open_folder(const oos_roots *roots, size_t at, const char *relativ
 /* What the name leads to now; links inside are followed, nothing is opened. */
 bool oos_roots_stat(const oos_roots *roots, size_t at, const char *relative, struct stat *ret_stat);
 
+/* May `path` be what the log `of` was moved to? Its name goes on behind that without ".log". */
+bool oos_roots_is_longer(const char *path, const char *of);
+
 /* The path as the user would write it. */
 char *oos_roots_path(const oos_roots *roots, size_t at, const char *relative);
 
@@ -81,9 +84,10 @@ typedef struct oos_rotated {
     uint64_t size;
 } oos_rotated;
 
-/* Plain files in `folder` (a descriptor) called `name` and a suffix, oldest first. No link is followed. Returns their
- * number. */
-size_t oos_rotated_list(int folder, const char *name, oos_rotated list[OOS_ROTATED_MAX]);
+/* Plain files in `folder` (a descriptor) called `name` and a suffix, and `own` (NULL: none) whatever it is called, oldest first. No link is
+ * followed. Returns their number. */
+size_t oos_rotated_list(int folder, const char *name, const oos_file_id *own,
+                        oos_rotated list[OOS_ROTATED_MAX]);
 
 /* Of the text inside a packed one. 0: it cannot be read. */
 uint64_t oos_rotated_print(int folder, const oos_rotated *file);
@@ -181,6 +185,10 @@ typedef struct oos_tail_look {
 } oos_tail_look;
 oos_tail_look oos_tail_look_at(const oos_tail *tail);
 
+/* A file that was moved away from under its name, to one that is none of a rotation. */
+typedef enum oos_tail_share { OOS_TAIL_NOT, OOS_TAIL_READS, OOS_TAIL_HAS_READ } oos_tail_share;
+oos_tail_share oos_tail_has(const oos_tail *tail, const oos_file_id *id);
+
 /* 16 hex digits' worth: the same for the same incident at the same place. */
 uint64_t oos_tail_incident_id(const oos_tail *tail, const oos_incident *incident);
 const char *
@@ -204,6 +212,12 @@ bool oos_state_is_read(oos_state *state, const char *path, const struct stat *is
 
 /* Of another process: up to where it has delivered what is in a file. False: not known. */
 bool oos_state_stands(const char *folder, uint64_t device, uint64_t inode, uint64_t *ret_byte);
+
+bool oos_state_has(const oos_state *state, const char *path);
+void oos_state_rename(oos_state *state, const char *path,
+                      const char *to); /* what was saved is of another path */
+/* What was saved for this file under another path, of which `path` is a longer name; the path lives until the next call. NULL: none. */
+const char *oos_state_owner(const oos_state *state, const char *path, const oos_file_id *id);
 
 /* Files that are not put any more are kept for a day: a log may come back. Nothing is written when nothing was read since.
  * False with errno: not written, and what was there before stays. */

@@ -203,7 +203,7 @@ static void fill_backlog(oos_tail *tail, const oos_standing *was, int own_too, b
     }
     struct stat is;
     bool const there = oos_roots_stat(tail->shared->roots, tail->root, tail->relative, &is);
-    size_t const count = oos_rotated_list(folder, name, list);
+    size_t const count = oos_rotated_list(folder, name, &was->id, list);
     size_t own = find_rotated(folder, list, count, was, copied);
     bool const with_own =
         own < count && (own_too == WITH_IT || (!list[own].packed && list[own].size > was->byte));
@@ -660,6 +660,18 @@ uint64_t oos_tail_incident_id(const oos_tail *tail, const oos_incident *incident
                                 oos_value(incident, OOS_NUMBER_tried)};
     return oos_hash_add(oos_hash_add(OOS_HASH_START, tail->path, strlen(tail->path)), figures,
                         sizeof figures);
+}
+
+oos_tail_share oos_tail_has(const oos_tail *tail, const oos_file_id *id)
+{
+    if (!tail->begun)
+        return tail->resumes && oos_file_same(&tail->from.id, id) ? OOS_TAIL_READS : OOS_TAIL_NOT;
+    for (size_t i = tail->backlog_at; i < tail->backlog_count; i++)
+        if (oos_file_same(&tail->backlog[i].id, id)) return OOS_TAIL_READS;
+    if (oos_file_same(&tail->id, id)) return tail->fd >= 0 ? OOS_TAIL_READS : OOS_TAIL_HAS_READ;
+    for (uint32_t i = 0; i < PARTS_KEPT && i <= tail->part_number; i++)
+        if (oos_file_same(&tail->parts[i], id)) return OOS_TAIL_HAS_READ;
+    return OOS_TAIL_NOT;
 }
 
 const char *oos_tail_error(oos_tail *tail)

@@ -133,7 +133,7 @@ static void files_moved_away_are_listed_oldest_first(void **state)
     oos_rotated *list = calloc(OOS_ROTATED_MAX, sizeof *list);
     assert_non_null(list);
     for (size_t s = 0; s < 4; s++) {
-        size_t const count = oos_rotated_list(fd, bases[s], list);
+        size_t const count = oos_rotated_list(fd, bases[s], NULL, list);
         for (size_t i = 0; i < count; i++) {
             assert_non_null(sets[s][i]);
             assert_string_equal(list[i].name, sets[s][i]);
