@@ -32,9 +32,11 @@ static bool write_canary(const char *path, unsigned mib, sink *to)
     struct stat is;
     int const start = snprintf(
         text, sizeof text,
-        START "INFO 01-01 00:00:00 [gpu_model_runner.py:1] Starting to load model canary...\n"
+        START
+        "INFO 01-01 00:00:00 [gpu_model_runner.py:1] Starting to load model canary...\n"
         "  File \"/usr/lib/python3/site-packages/vllm/v1/worker/gpu_worker.py\", line 381, in load_model\n"
-        "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate %u.00 MiB. GPU 0 has a total capacity of "
+        "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate %u.00 MiB. GPU 0 has a total capacity "
+        "of "
         "79.11 GiB of which 1.00 MiB is free. Of the allocated memory 70.00 GiB is allocated by PyTorch, and "
         "1.00 MiB is reserved by PyTorch but unallocated.\n",
         mib);

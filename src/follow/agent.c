@@ -28,7 +28,8 @@ enum {
 
 /* A file that another name was moved to, while the log that it was is followed; what is under the new name was read when that one has gone on. */
 typedef struct moved {
-    char *path, *relative;
+    char *path;
+    const char *relative; /* within */
     size_t root;
     oos_file_id id;
     UT_hash_handle hh;
@@ -128,7 +129,6 @@ static void drop_moved(oos_agent *agent, moved *m)
 {
     HASH_DEL(agent->moved, m);
     free(m->path);
-    free(m->relative);
     free(m);
 }
 
@@ -182,29 +182,34 @@ static oos_tail_share share_of(const oos_agent *agent, const char *path, const o
     return share;
 }
 
-/* Its text is told under the name that it had. */
-static bool is_moved(oos_agent *agent, size_t root, const char *relative, const char *path)
+/* Its text is told under the name that it had. When the log that it was is not there any more, this is it: then it goes on where that one stood. */
+static bool is_moved(oos_agent *agent, size_t root, const char *relative, const char *path,
+                     oos_standing *from, bool *known)
 {
-    moved *m = NULL;
     uint64_t size;
-    int const fd = oos_roots_open_file(&agent->roots, root, relative);
+    struct stat is;
     oos_file_id id = {0};
-    bool const known = fd >= 0 && oos_file_identify(fd, &id, &size) && id.print;
+    int const fd = oos_roots_open_file(&agent->roots, root, relative);
+    bool const told = fd >= 0 && oos_file_identify(fd, &id, &size) && id.print;
     if (fd >= 0) close(fd);
-    if (!known) return false;
+    if (!told) return false;
     if (share_of(agent, path, &id) == OOS_TAIL_NOT) {
-        /* The log that it was may be opened later in this search. When it is not there any more, this is it. */
-        struct stat is;
         const char *owner = oos_state_owner(agent->state, path, &id);
         if (!owner) return false;
-        if (stat(owner, &is) != 0) return oos_state_rename(agent->state, owner, path), false;
+        if (stat(owner, &is) != 0) {
+            *known = oos_state_find(agent->state, owner, from);
+            oos_state_forget(agent->state, owner);
+            return false;
+        }
     }
-    if (!(m = calloc(1, sizeof *m))) return true;
-    *m = (moved){.path = strdup(path), .relative = strdup(relative), .root = root, .id = id};
-    if (m->path && m->relative) HASH_ADD_KEYPTR(hh, agent->moved, m->path, strlen(m->path), m);
-    if (m->path && m->relative && OOS_IN_TABLE(m)) return true;
+    moved *m = calloc(1, sizeof *m);
+    if (!m || !(m->path = strdup(path))) return free(m), true;
+    m->relative = m->path + strlen(path) - strlen(relative);
+    m->root = root;
+    m->id = id;
+    HASH_ADD_KEYPTR(hh, agent->moved, m->path, strlen(m->path), m);
+    if (OOS_IN_TABLE(m)) return true;
     free(m->path);
-    free(m->relative);
     free(m);
     return true;
 }
@@ -242,8 +247,8 @@ static void add_file(oos_agent *agent, size_t root, const char *relative, const 
         leave_out(agent, path);
         return;
     }
-    if (there && !oos_state_has(agent->state, path) && is_moved(agent, root, relative, path)) return;
-    bool const known = oos_state_find(agent->state, path, &from);
+    bool known = oos_state_find(agent->state, path, &from);
+    if (!known && there && is_moved(agent, root, relative, path, &from, &known)) return;
     item *it = calloc(1, sizeof *it);
     if (!it ||
         oos_tail_open(&agent->shared, root, relative, known ? &from : NULL,

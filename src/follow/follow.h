@@ -213,9 +213,6 @@ bool oos_state_is_read(oos_state *state, const char *path, const struct stat *is
 /* Of another process: up to where it has delivered what is in a file. False: not known. */
 bool oos_state_stands(const char *folder, uint64_t device, uint64_t inode, uint64_t *ret_byte);
 
-bool oos_state_has(const oos_state *state, const char *path);
-void oos_state_rename(oos_state *state, const char *path,
-                      const char *to); /* what was saved is of another path */
 /* What was saved for this file under another path, of which `path` is a longer name; the path lives until the next call. NULL: none. */
 const char *oos_state_owner(const oos_state *state, const char *path, const oos_file_id *id);
 

@@ -153,7 +153,8 @@ static void labels_in(oos_view object, void (*on_label)(void *context, oos_view 
     if (!oos_scan_open(&in, '{')) return;
     while (next_member(&in, &room[0], &key, &raw)) {
         if (*raw.ptr == '{' && oos_view_is(key, "labels")) *ret_inner = raw;
-        if (member_of(key) != LABEL || *raw.ptr == '{' || *raw.ptr == '[' || oos_view_is(raw, "null")) continue;
+        if (member_of(key) != LABEL || *raw.ptr == '{' || *raw.ptr == '[' || oos_view_is(raw, "null"))
+            continue;
         if (!is_string(raw))
             on_label(context, key, raw);
         else if (text_of(within(raw), &room[1], &value))
@@ -163,8 +164,8 @@ static void labels_in(oos_view object, void (*on_label)(void *context, oos_view 
     oos_text_free(&room[1]);
 }
 
-void oos_record_labels(const oos_record *record, void (*on_label)(void *context, oos_view key, oos_view value),
-                       void *context)
+void oos_record_labels(const oos_record *record,
+                       void (*on_label)(void *context, oos_view key, oos_view value), void *context)
 {
     oos_view inner = {0}, deeper;
     labels_in(record->text, on_label, context, &inner);

@@ -246,30 +246,6 @@ bool oos_state_find(oos_state *state, const char *path, oos_standing *ret_point)
     return true;
 }
 
-bool oos_state_has(const oos_state *state, const char *path)
-{
-    entry *e;
-    HASH_FIND_STR(state->entries, path, e);
-    return e != NULL;
-}
-
-void oos_state_rename(oos_state *state, const char *path, const char *to)
-{
-    entry *e;
-    char *name = strdup(to);
-    HASH_FIND_STR(state->entries, path, e);
-    if (!e || !name) {
-        free(name);
-        return;
-    }
-    HASH_DEL(state->entries, e);
-    free(e->path);
-    e->path = name;
-    HASH_ADD_KEYPTR(hh, state->entries, e->path, strlen(e->path), e);
-    if (!OOS_IN_TABLE(e)) free(e->path), free(e->text), free(e);
-    state->changed = true;
-}
-
 const char *oos_state_owner(const oos_state *state, const char *path, const oos_file_id *id)
 {
     for (const entry *e = state->entries; e; e = e->hh.next)
