@@ -572,9 +572,14 @@ static bool same_letters(const char *a, const char *b, size_t len)
 static bool holds_word(oos_view text, const char *word)
 {
     size_t const len = strlen(word);
-    char const first = oos_lower(*word);
-    for (size_t at = 0; at + len <= text.len; at++)
-        if (oos_lower(text.ptr[at]) == first && same_letters(text.ptr + at, word, len)) return true;
+    char const small = oos_lower(*word), large = (char)(small >= 'a' && small <= 'z' ? small - 'a' + 'A' : 0);
+    if (text.len < len) return false;
+    const char *const last = text.ptr + (text.len - len);
+    for (const char *at = text.ptr; at <= last && (at = memchr(at, small, (size_t)(last - at) + 1)); at++)
+        if (same_letters(at, word, len)) return true;
+    for (const char *at = text.ptr; large && at <= last && (at = memchr(at, large, (size_t)(last - at) + 1));
+         at++)
+        if (same_letters(at, word, len)) return true;
     return false;
 }
 
