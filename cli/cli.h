@@ -158,6 +158,9 @@ void top_serving(oomsight_run *run, int pid);
 /* Behind the guard: a program that tries it (cli/selftest.c). */
 int selftest_inside(const char *budget_text);
 
+/* canary.c: is silence of the follower health? */
+int canary_send(const cli_options *given);
+
 /* What every command that plans one command is told of it (cmd_plan.c). */
 oomsight_plan_params plan_params(cli_options *given);
 

@@ -7,10 +7,6 @@ static int measure(const cli_options *given)
     oomsight_data *data = NULL;
     char *text = NULL;
     int whole = 0;
-    if (given->timeout.given && given->timeout.number < 1) {
-        complain("oomsight doctor: --timeout takes at least a second");
-        return EXIT_USAGE;
-    }
     if (oomsight_data_open(given->data, &data, &error) != OOMSIGHT_OK) return fail_with(&error);
     oomsight_measure_params params = OOMSIGHT_MEASURE_PARAMS_INIT;
     params.data = data;
@@ -28,7 +24,16 @@ int cmd_doctor(cli_options *given)
     oomsight_machine *machine = NULL;
     oomsight_machine_params const params = OOMSIGHT_MACHINE_PARAMS_INIT;
     char *text = NULL;
+    if (given->timeout.given && given->timeout.number < 1) {
+        complain("oomsight doctor: --timeout takes at least a second");
+        return EXIT_USAGE;
+    }
     if (given->measure) return measure(given);
+    if (given->canary) return canary_send(given);
+    if (given->sink || given->state) {
+        complain("oomsight doctor: --sink and --state go with --canary");
+        return EXIT_USAGE;
+    }
     if (oomsight_machine_open(&params, &machine, &error) != OOMSIGHT_OK) return fail_with(&error);
     oomsight_status const status = oomsight_machine_render(machine, &given->render, &text, &error);
     int code = output_give(given, status, text, &error);

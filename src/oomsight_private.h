@@ -323,6 +323,8 @@ OOMSIGHT_MUST_CHECK oomsight_status oomsight_agent_finish(oomsight_agent *agent,
 int oomsight_agent_ended(const oomsight_agent *agent); /* standard input, the only path, is over */
 int oomsight_agent_found_oom(const oomsight_agent *agent);
 uint64_t oomsight_agent_bytes_read(const oomsight_agent *agent);
+/* Up to which byte of a file the agent that keeps its positions in `state_dir` has delivered what it found. 0: none is known. */
+int oomsight_agent_stands(const char *state_dir, uint64_t device, uint64_t inode, uint64_t *ret_byte);
 
 /* Lines that another program has read, of many streams (docs/reference/formats/stream.md): it pushes, takes what is next, and says that it
  * has it. Nothing here waits or starts a thread. */

@@ -30,12 +30,13 @@ struct oomsight_agent {
 static void on_incident(void *context, oos_tail *tail, const oos_incident *incident)
 {
     oomsight_agent *a = context;
+    oos_tail_look const look = oos_tail_look_at(tail);
     oos_incident_source const source = {.id = oos_tail_incident_id(tail, incident),
                                         .seen = oos_logtime_now(),
-                                        .path = oos_tail_path(tail),
-                                        .origin = oos_tail_origin(tail)};
+                                        .path = look.path,
+                                        .origin = look.origin};
     oos_api_tell(&a->teller, &source, incident);
-    int64_t const happened = incident->at != OOS_TIME_NONE ? incident->at : oos_tail_written(tail);
+    int64_t const happened = incident->at != OOS_TIME_NONE ? incident->at : look.written;
     oos_metrics_incident(a->metrics, source.origin, incident, happened, source.seen);
 }
 
@@ -207,4 +208,9 @@ int oomsight_agent_found_oom(const oomsight_agent *a)
 uint64_t oomsight_agent_bytes_read(const oomsight_agent *a)
 {
     return oos_agent_look(a->agent).bytes;
+}
+
+int oomsight_agent_stands(const char *state_dir, uint64_t device, uint64_t inode, uint64_t *ret_byte)
+{
+    return oos_state_stands(state_dir, device, inode, ret_byte);
 }

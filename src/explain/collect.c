@@ -572,9 +572,14 @@ static bool same_letters(const char *a, const char *b, size_t len)
 static bool holds_word(oos_view text, const char *word)
 {
     size_t const len = strlen(word);
-    char const first = oos_lower(*word);
-    for (size_t at = 0; at + len <= text.len; at++)
-        if (oos_lower(text.ptr[at]) == first && same_letters(text.ptr + at, word, len)) return true;
+    char const small = oos_lower(*word), large = (char)(small >= 'a' && small <= 'z' ? small - 'a' + 'A' : 0);
+    if (text.len < len) return false;
+    const char *const last = text.ptr + (text.len - len);
+    for (const char *at = text.ptr; at <= last && (at = memchr(at, small, (size_t)(last - at) + 1)); at++)
+        if (same_letters(at, word, len)) return true;
+    for (const char *at = text.ptr; large && at <= last && (at = memchr(at, large, (size_t)(last - at) + 1));
+         at++)
+        if (same_letters(at, word, len)) return true;
     return false;
 }
 
@@ -1010,6 +1015,13 @@ static bool is_our_own(oos_view text)
            oos_view_holds(text, "Expected error: ");
 }
 
+static bool is_empty(const oos_signal_set *set)
+{
+    uint64_t any = 0;
+    for (size_t w = 0; w < OOS_SIGNAL_WORDS; w++) any |= set->words[w];
+    return any == 0;
+}
+
 /* Without the marks of a reply that quotes it. */
 static oos_view unquoted(oos_view text)
 {
@@ -1110,17 +1122,19 @@ void oos_collector_line(void *collector, const oos_hit_line *given)
     item it = {.raw = raw, .muted = c->muted_line == raw->number};
     if (is_users(c, raw)) return;
     bool const request = has_literal_of(c, raw, c->user_signal);
-    if ((!gather(c, raw, &it.candidates) && !request) || is_our_own(raw->text)) return;
-    c->version++;
-    if (raw->timed.ptr) raw->time = oos_logtime_read(raw->timed, oos_logtime_now());
+    if (!gather(c, raw, &it.candidates) && !request) return;
     oos_view const line = oos_view_slice(raw->text, 0, OOS_LINE_MAX_BYTES * 2);
     size_t len = oos_logline_uncolour(line, c->bench->shown);
     if (request) len = take_request(c, raw, len);
-    it.shown = oos_normal_trim(unquoted((oos_view){c->bench->shown, len}));
+    it.shown = it.text = oos_normal_trim(unquoted((oos_view){c->bench->shown, len}));
+    if (request) drop_masked(c, &it);
+    if (is_our_own(it.shown)) return;
+    if (raw->timed.ptr) raw->time = oos_logtime_read(raw->timed, oos_logtime_now());
+    if (raw->time != OOS_TIME_NONE) c->time = raw->time;
+    if (is_empty(&it.candidates)) return; /* most requests end here */
+    c->version++;
     it.text = (oos_view){c->bench->line,
                          oos_normal_line(it.shown, raw->after, c->bench->line, OOS_LINE_MAX_BYTES * 2)};
-    if (request) drop_masked(c, &it);
-    if (raw->time != OOS_TIME_NONE) c->time = raw->time;
     it.log = oos_logline_read(it.text);
     if (raw->source && !it.log.labelled) return; /* strings and comments */
     if (may_fail(c, &it)) mask_denied(c, &it);

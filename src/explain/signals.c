@@ -61,8 +61,8 @@ static oomsight_status signal_read(oos_arena *arena, const json_t *object, oos_s
 }
 
 /* Distinct literals in order of first use, and for each the signals that own it. */
-static oomsight_status index_literals(oos_arena *arena, const json_t *list, oos_signals *signals,
-                                      oomsight_error *reterr)
+static oomsight_status index_literals(oos_arena *arena, const json_t *list, const char *common,
+                                      oos_signals *signals, oomsight_error *reterr)
 {
     literal *table = NULL;
     size_t count = 0, owners = 0, at;
@@ -127,7 +127,7 @@ static oomsight_status index_literals(oos_arena *arena, const json_t *list, oos_
     signals->owners = owner;
     signals->words = words;
     signals->literal_count = count;
-    status = oos_literals_create(arena, words, count, &signals->literals, reterr);
+    status = oos_literals_create(arena, words, count, common, &signals->literals, reterr);
 out:
     HASH_CLEAR(hh, table);
     return status;
@@ -174,7 +174,9 @@ oomsight_status oos_signals_load(oos_arena *arena, const char *data_dir, oos_sig
     if (!signals.list) return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for %zu signals", count);
     for (size_t i = 0; i < count; i++)
         OOS_TRY(signal_read(arena, json_array_get(list, i), &signals.list[i], reterr));
-    OOS_TRY(index_literals(arena, list, &signals, reterr));
+    const char *common = "";
+    (void)oos_json_str(root, "common", &common);
+    OOS_TRY(index_literals(arena, list, common, &signals, reterr));
     OOS_TRY(oos_frames_load(arena, data_dir, &signals, &signals.frames, reterr));
     OOS_TRY(oos_grammar_load(arena, data_dir, &signals.grammar, reterr));
     static const char *const topics[OOS_TOPIC_COUNT] = {"words.kv",    "words.shared", "words.host",

@@ -26,6 +26,15 @@ enum {
     LOOK_PART = 10      /* ... one that was quiet for a while after a tenth of it */
 };
 
+/* A file that another name was moved to, while the log that it was is followed; what is under the new name was read when that one has gone on. */
+typedef struct moved {
+    char *path;
+    const char *relative; /* within */
+    size_t root;
+    oos_file_id id;
+    UT_hash_handle hh;
+} moved;
+
 typedef struct item {
     oos_tail *tail;
     const char *path; /* the tail's */
@@ -42,6 +51,7 @@ struct oos_agent {
     oos_state *state;
     oos_watch *watch; /* NULL: the system has none to give */
     item *items;
+    moved *moved; /* by path */
     size_t most_files;
     uint64_t round;
     int64_t searched_at, search_took, saved_at, synced_at;
@@ -80,16 +90,10 @@ oomsight_status oos_agent_open(const oos_knowledge *knowledge, const oos_agent_p
     oos_agent *agent = calloc(1, sizeof *agent);
     if (!agent) return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory to follow files");
     agent->params = *params;
-    agent->shared = (oos_tails){.roots = &agent->roots,
-                                .knowledge = knowledge,
-                                .results = oos_arena_create(64 << 10),
-                                .context = params->context,
-                                .on_incident = params->on_incident};
+    agent->shared =
+        (oos_tails){.roots = &agent->roots, .context = params->context, .on_incident = params->on_incident};
     agent->most_files = files_allowed(params->most_files);
-    oomsight_status status =
-        agent->shared.results ? OOMSIGHT_OK : oos_fail(reterr, OOMSIGHT_NOMEM, "no memory to follow files");
-    if (status == OOMSIGHT_OK)
-        status = oos_bench_create(knowledge->signals.literals, &agent->shared.bench, reterr);
+    oomsight_status status = oos_readers_open(knowledge, &agent->shared.readers, reterr);
     if (status == OOMSIGHT_OK)
         status = oos_roots_open(params->paths, params->path_count, &agent->roots, reterr);
     if (status == OOMSIGHT_OK)
@@ -113,12 +117,19 @@ static void drop_item(oos_agent *agent, item *it)
 /* Where it stands is kept: the file may come back, or grow. Not so when its folder is gone, as that of a pod. */
 static void rest_item(oos_agent *agent, item *it)
 {
-    oos_tail_point point;
+    oos_standing point;
     if (!oos_tail_has_folder(it->tail))
         oos_state_forget(agent->state, it->path);
-    else if (oos_tail_point_of(it->tail, &point))
+    else if (oos_tail_stands(it->tail, &point))
         oos_state_put(agent->state, it->path, &point);
     drop_item(agent, it);
+}
+
+static void drop_moved(oos_agent *agent, moved *m)
+{
+    HASH_DEL(agent->moved, m);
+    free(m->path);
+    free(m);
 }
 
 void oos_agent_close(oos_agent *agent)
@@ -126,11 +137,12 @@ void oos_agent_close(oos_agent *agent)
     if (!agent) return;
     item *it, *next;
     HASH_ITER(hh, agent->items, it, next) drop_item(agent, it);
+    moved *m, *after;
+    HASH_ITER(hh, agent->moved, m, after) drop_moved(agent, m);
     oos_watch_close(agent->watch);
     oos_state_close(agent->state);
     oos_roots_close(&agent->roots);
-    oos_bench_free(agent->shared.bench);
-    oos_arena_free(agent->shared.results);
+    oos_readers_close(&agent->shared.readers);
     free(agent);
 }
 
@@ -143,9 +155,10 @@ static bool make_room(oos_agent *agent, int64_t written)
     item *oldest = NULL;
     for (item *it = agent->items; it; it = it->hh.next) {
         bool const given = agent->roots.list[it->root].kind == OOS_ROOT_FILE;
-        bool const quiet = now - it->quiet_since >= QUIET_MS || oos_tail_written(it->tail) < written;
+        bool const quiet = now - it->quiet_since >= QUIET_MS || oos_tail_look_at(it->tail).written < written;
         if (given || !quiet || !oos_tail_rests(it->tail)) continue;
-        if (!oldest || oos_tail_written(it->tail) < oos_tail_written(oldest->tail)) oldest = it;
+        if (!oldest || oos_tail_look_at(it->tail).written < oos_tail_look_at(oldest->tail).written)
+            oldest = it;
     }
     if (!oldest) return false;
     rest_item(agent, oldest);
@@ -160,10 +173,72 @@ static void leave_out(oos_agent *agent, const char *path)
     agent->too_many_told = true;
 }
 
+/* Whose file it is, or was. */
+static oos_tail_share share_of(const oos_agent *agent, const char *path, const oos_file_id *id)
+{
+    oos_tail_share share = OOS_TAIL_NOT;
+    for (const item *it = agent->items; it && share == OOS_TAIL_NOT; it = it->hh.next)
+        if (oos_roots_is_longer(path, it->path)) share = oos_tail_has(it->tail, id);
+    return share;
+}
+
+/* Its text is told under the name that it had. When the log that it was is not there any more, this is it: then it goes on where that one stood. */
+static bool is_moved(oos_agent *agent, size_t root, const char *relative, const char *path,
+                     oos_standing *from, bool *known)
+{
+    uint64_t size;
+    struct stat is;
+    oos_file_id id = {0};
+    int const fd = oos_roots_open_file(&agent->roots, root, relative);
+    bool const told = fd >= 0 && oos_file_identify(fd, &id, &size) && id.print;
+    if (fd >= 0) close(fd);
+    if (!told) return false;
+    if (share_of(agent, path, &id) == OOS_TAIL_NOT) {
+        const char *owner = oos_state_owner(agent->state, path, &id);
+        if (!owner) return false;
+        if (stat(owner, &is) != 0) {
+            *known = oos_state_find(agent->state, owner, from);
+            oos_state_forget(agent->state, owner);
+            return false;
+        }
+    }
+    moved *m = calloc(1, sizeof *m);
+    if (!m || !(m->path = strdup(path))) return free(m), true;
+    m->relative = m->path + strlen(path) - strlen(relative);
+    m->root = root;
+    m->id = id;
+    HASH_ADD_KEYPTR(hh, agent->moved, m->path, strlen(m->path), m);
+    if (OOS_IN_TABLE(m)) return true;
+    free(m->path);
+    free(m);
+    return true;
+}
+
+/* With the position of the log that went on also that this one was read. */
+static void put_moved(oos_agent *agent)
+{
+    moved *m, *next;
+    HASH_ITER(hh, agent->moved, m, next)
+    {
+        struct stat is;
+        oos_tail_share const share = share_of(agent, m->path, &m->id);
+        if (share == OOS_TAIL_READS) continue;
+        if (share == OOS_TAIL_HAS_READ && oos_roots_stat(&agent->roots, m->root, m->relative, &is)) {
+            oos_standing const point = {.id = m->id,
+                                        .byte = (uint64_t)is.st_size,
+                                        .read = (uint64_t)is.st_size,
+                                        .time = oos_logtime_now(),
+                                        .clock = OOS_TIME_NONE};
+            oos_state_put(agent->state, m->path, &point);
+        }
+        drop_moved(agent, m);
+    }
+}
+
 static void add_file(oos_agent *agent, size_t root, const char *relative, const char *path)
 {
     struct stat is;
-    oos_tail_point from;
+    oos_standing from;
     bool const there = oos_roots_stat(&agent->roots, root, relative, &is);
     bool const full = HASH_COUNT(agent->items) >= agent->most_files;
     if (there && (full || agent->rested) && oos_state_is_read(agent->state, path, &is, oos_logtime_now()))
@@ -172,7 +247,8 @@ static void add_file(oos_agent *agent, size_t root, const char *relative, const 
         leave_out(agent, path);
         return;
     }
-    bool const known = oos_state_find(agent->state, path, &from);
+    bool known = oos_state_find(agent->state, path, &from);
+    if (!known && there && is_moved(agent, root, relative, path, &from, &known)) return;
     item *it = calloc(1, sizeof *it);
     if (!it ||
         oos_tail_open(&agent->shared, root, relative, known ? &from : NULL,
@@ -181,7 +257,7 @@ static void add_file(oos_agent *agent, size_t root, const char *relative, const 
         free(it);
         return;
     }
-    it->path = oos_tail_path(it->tail);
+    it->path = oos_tail_look_at(it->tail).path;
     it->root = root;
     HASH_ADD_KEYPTR(hh, agent->items, it->path, strlen(it->path), it);
     if (OOS_IN_TABLE(it)) return;
@@ -197,6 +273,12 @@ static void on_file(void *context, size_t root, const char *relative)
     char *path = oos_roots_path(&agent->roots, root, relative);
     if (!path) return;
     HASH_FIND_STR(agent->items, path, it);
+    moved *m;
+    HASH_FIND_STR(agent->moved, path, m);
+    if (m) {
+        free(path);
+        return;
+    }
     if (it) {
         oos_tail_check_soon(it->tail);
         it->look_at = 0;
@@ -317,9 +399,10 @@ static void save(oos_agent *agent, int64_t now)
 {
     bool const to_disk = now - agent->synced_at >= SYNC_MS;
     for (item *it = agent->items; it; it = it->hh.next) {
-        oos_tail_point point;
-        if (oos_tail_point_of(it->tail, &point)) oos_state_put(agent->state, it->path, &point);
+        oos_standing point;
+        if (oos_tail_stands(it->tail, &point)) oos_state_put(agent->state, it->path, &point);
     }
+    put_moved(agent);
     agent->saved_at = now;
     if (oos_state_save(agent->state, to_disk, oos_logtime_now())) {
         if (to_disk) agent->synced_at = now;
@@ -371,10 +454,10 @@ oos_agent_figures oos_agent_look(const oos_agent *agent)
                                  .lines = agent->shared.lines,
                                  .state_errors = agent->state_errors};
     for (const item *it = agent->items; it; it = it->hh.next) {
-        uint64_t const behind = oos_tail_behind(it->tail);
-        double const age = (double)(now - oos_tail_behind_since(it->tail)) / 1e9;
-        figures.behind_bytes += behind;
-        if (behind && age > figures.behind_seconds) figures.behind_seconds = age;
+        oos_tail_look const look = oos_tail_look_at(it->tail);
+        double const age = (double)(now - look.behind_since) / 1e9;
+        figures.behind_bytes += look.behind;
+        if (look.behind && age > figures.behind_seconds) figures.behind_seconds = age;
     }
     return figures;
 }

@@ -53,6 +53,9 @@ int oos_roots_open_folder(const oos_roots *roots, size_t at, const char *relativ
 /* What the name leads to now; links inside are followed, nothing is opened. */
 bool oos_roots_stat(const oos_roots *roots, size_t at, const char *relative, struct stat *ret_stat);
 
+/* May `path` be what the log `of` was moved to? Its name goes on behind that without ".log". */
+bool oos_roots_is_longer(const char *path, const char *of);
+
 /* The path as the user would write it. */
 char *oos_roots_path(const oos_roots *roots, size_t at, const char *relative);
 
@@ -81,43 +84,16 @@ typedef struct oos_rotated {
     uint64_t size;
 } oos_rotated;
 
-/* Plain files in `folder` (a descriptor) called `name` and a suffix, oldest first. No link is followed. Returns their
- * number. */
-size_t oos_rotated_list(int folder, const char *name, oos_rotated list[OOS_ROTATED_MAX]);
+/* Plain files in `folder` (a descriptor) called `name` and a suffix, and `own` (NULL: none) whatever it is called, oldest first. No link is
+ * followed. Returns their number. */
+size_t oos_rotated_list(int folder, const char *name, const oos_file_id *own,
+                        oos_rotated list[OOS_ROTATED_MAX]);
 
 /* Of the text inside a packed one. 0: it cannot be read. */
 uint64_t oos_rotated_print(int folder, const oos_rotated *file);
 
-/* Lines wait for those behind them, a failure for further signs of it: each for its own time. `now` in milliseconds. */
-typedef struct oos_settling {
-    int64_t lines_at, touched_at, opened_at; /* 0: not */
-    uint64_t touched;
-} oos_settling;
-
-oomsight_status oos_settling_step(oos_settling *settling, oos_explainer *explainer, int64_t now,
-                                  oomsight_error *reterr);
-
-/* One text that grows and is rotated: the file under a name, and the files that were moved away from it before they were
- * read to the end. Nothing here waits. */
-
-typedef struct oos_tail oos_tail;
-
-/* What all tails share. */
-typedef struct oos_tails {
-    oos_roots *roots;
-    const oos_knowledge *knowledge;
-    oos_bench *bench;
-    oos_arena *results; /* of the incident that is being told */
-    oos_explanation found;
-    void *context;
-    void (*on_incident)(void *context, oos_tail *tail, const oos_incident *incident);
-    uint64_t bytes, lines; /* read so far */
-} oos_tails;
-
-#define OOS_DAY_NS ((int64_t)86400 * 1000000000)
-
 /* A place to go on from: everything before it has been told, or tells nothing. */
-typedef struct oos_tail_point {
+typedef struct oos_standing {
     oos_file_id id;
     uint64_t prior;       /* print of the file before this one, 0: not known */
     uint64_t byte, lines; /* lines: before it */
@@ -128,13 +104,58 @@ typedef struct oos_tail_point {
     const oos_incident *history;
     uint64_t version; /* of the history */
     bool told;
-} oos_tail_point;
+} oos_standing;
+
+#define OOS_DAY_NS ((int64_t)86400 * 1000000000)
+
+/* What all texts that grow share, whoever reads their bytes. */
+typedef struct oos_readers {
+    const oos_knowledge *knowledge;
+    oos_bench *bench;
+    oos_arena *results; /* of the incident that is being told */
+    oos_explanation found;
+} oos_readers;
+
+oomsight_status oos_readers_open(const oos_knowledge *knowledge, oos_readers *readers,
+                                 oomsight_error *reterr);
+void oos_readers_close(oos_readers *readers); /* also one that could not be opened in full */
+
+/* One of them. Lines wait for those behind them, a failure for further signs of it: each for its own time. */
+typedef struct oos_reader {
+    oos_origin origin;
+    void *context;
+    void (*on_incident)(void *context, const oos_incident *incident);
+    oos_explainer *explainer;
+    int64_t lines_at, touched_at, opened_at; /* 0: not */
+    uint64_t touched;
+} oos_reader;
+
+/* The reader stays where it is; whom it tells was filled in. `from` NULL: from the beginning. */
+oomsight_status oos_reader_open(oos_readers *readers, const oos_standing *from, oos_reader *r,
+                                oomsight_error *reterr);
+/* Tell what has ended; `now` in milliseconds. */
+oomsight_status oos_reader_step(oos_reader *r, int64_t now, oomsight_error *reterr);
+/* What was handed on, and the history: `id`, `read` and `time` are the caller's. */
+oos_collector_point oos_reader_stands(const oos_reader *r, oos_standing *point);
+
+/* One text that grows and is rotated: the file under a name, and the files that were moved away from it before they were
+ * read to the end. Nothing here waits. */
+
+typedef struct oos_tail oos_tail;
+
+/* What all tails share. */
+typedef struct oos_tails {
+    oos_roots *roots;
+    oos_readers readers;
+    void *context;
+    void (*on_incident)(void *context, oos_tail *tail, const oos_incident *incident);
+    uint64_t bytes, lines; /* read so far */
+} oos_tails;
 
 /* `from` NULL: from the beginning of the file as it is, after what was moved away from it since `since` (INT64_MAX: nothing).
  * The file may not exist yet. */
-oomsight_status oos_tail_open(oos_tails *shared, size_t root, const char *relative,
-                              const oos_tail_point *from, int64_t since, oos_tail **ret_tail,
-                              oomsight_error *reterr);
+oomsight_status oos_tail_open(oos_tails *shared, size_t root, const char *relative, const oos_standing *from,
+                              int64_t since, oos_tail **ret_tail, oomsight_error *reterr);
 void oos_tail_close(oos_tail *tail); /* NULL is fine */
 
 typedef enum oos_tail_state {
@@ -149,18 +170,25 @@ oomsight_status oos_tail_step(oos_tail *tail, uint64_t most_bytes, int64_t now, 
 void oos_tail_check_soon(oos_tail *tail); /* something happened in its folder */
 oomsight_status oos_tail_finish(oos_tail *tail, oomsight_error *reterr); /* tell what is open: the end */
 
-bool oos_tail_point_of(const oos_tail *tail, oos_tail_point *ret_point); /* false: nothing was read yet */
-int64_t
-oos_tail_written(const oos_tail *tail);    /* when the file was written last, as last looked; 0: not known */
-bool oos_tail_rests(const oos_tail *tail); /* all was read, and nothing is open */
-bool oos_tail_has_folder(const oos_tail *tail); /* the one it lies in is there */
-void oos_tail_measure(oos_tail *tail);          /* how much there is to read by now; nothing is read */
-const char *oos_tail_path(const oos_tail *tail);
-const oos_origin *oos_tail_origin(const oos_tail *tail);
-const oos_incident *
-oos_tail_history(const oos_tail *tail);              /* figures since the engine's last start; NULL: none */
-uint64_t oos_tail_behind(const oos_tail *tail);      /* bytes not read when last looked */
-int64_t oos_tail_behind_since(const oos_tail *tail); /* when all had been read last */
+bool oos_tail_stands(const oos_tail *tail, oos_standing *ret_point); /* false: nothing was read yet */
+bool oos_tail_rests(const oos_tail *tail);                           /* all was read, and nothing is open */
+bool oos_tail_has_folder(const oos_tail *tail);                      /* the one it lies in is there */
+void oos_tail_measure(oos_tail *tail); /* how much there is to read by now; nothing is read */
+
+typedef struct oos_tail_look {
+    const char *path;
+    const oos_origin *origin;
+    const oos_incident *history; /* figures since the engine's last start; NULL: none */
+    int64_t written;             /* when the file was written last, as last looked; 0: not known */
+    uint64_t behind;             /* bytes not read when last looked */
+    int64_t behind_since;        /* when all had been read last */
+} oos_tail_look;
+oos_tail_look oos_tail_look_at(const oos_tail *tail);
+
+/* A file that was moved away from under its name, to one that is none of a rotation. */
+typedef enum oos_tail_share { OOS_TAIL_NOT, OOS_TAIL_READS, OOS_TAIL_HAS_READ } oos_tail_share;
+oos_tail_share oos_tail_has(const oos_tail *tail, const oos_file_id *id);
+
 /* 16 hex digits' worth: the same for the same incident at the same place. */
 uint64_t oos_tail_incident_id(const oos_tail *tail, const oos_incident *incident);
 const char *
@@ -178,13 +206,19 @@ oomsight_status oos_state_open(const char *folder, const oos_signals *signals, o
 void oos_state_close(oos_state *state); /* NULL is fine */
 
 /* What was saved for a path. The history lives until the next call. False: nothing. */
-bool oos_state_find(oos_state *state, const char *path, oos_tail_point *ret_point);
+bool oos_state_find(oos_state *state, const char *path, oos_standing *ret_point);
 /* The file that lies there now was read to its end: nothing to follow. It is remembered for another day. */
 bool oos_state_is_read(oos_state *state, const char *path, const struct stat *is, int64_t now);
 
+/* Of another process: up to where it has delivered what is in a file. False: not known. */
+bool oos_state_stands(const char *folder, uint64_t device, uint64_t inode, uint64_t *ret_byte);
+
+/* What was saved for this file under another path, of which `path` is a longer name; the path lives until the next call. NULL: none. */
+const char *oos_state_owner(const oos_state *state, const char *path, const oos_file_id *id);
+
 /* Files that are not put any more are kept for a day: a log may come back. Nothing is written when nothing was read since.
  * False with errno: not written, and what was there before stays. */
-void oos_state_put(oos_state *state, const char *path, const oos_tail_point *point);
+void oos_state_put(oos_state *state, const char *path, const oos_standing *point);
 void oos_state_forget(oos_state *state, const char *path);
 bool oos_state_save(oos_state *state, bool to_disk, int64_t now);
 
@@ -236,6 +270,23 @@ void oos_agent_each(const oos_agent *agent, void (*on_tail)(void *context, const
  * `cursor` of its own, `end`, and anything else as labels. */
 
 typedef struct oos_streams oos_streams;
+
+/* A line of the input as it stands there. Views live as long as the text and the room. */
+typedef struct oos_record {
+    oos_view text, stream, line;
+    oos_view cursor, time; /* as JSON */
+    bool has_line, over;
+} oos_record;
+
+/* False: it is none. */
+bool oos_record_read(oos_view text, oos_text room[2], oos_record *ret_record);
+/* Of the record's time, RFC 3339 or a number since 1970. */
+bool oos_record_time(const oos_record *record, char to[OOS_TIME_TEXT_BYTES]);
+/* The same for the same cursor; empty: none, or longer than `most`. */
+oos_view oos_record_cursor(const oos_record *record, size_t most, oos_text *room);
+/* Each member without a meaning here, and of `labels`, that is no list. */
+void oos_record_labels(const oos_record *record,
+                       void (*on_label)(void *context, oos_view key, oos_view value), void *context);
 
 typedef struct oos_stream_told {
     uint64_t id;                 /* the same for the same incident behind the same cursor */

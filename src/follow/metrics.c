@@ -91,10 +91,11 @@ void oos_metrics_write_error(oos_metrics *metrics)
 
 /* ---- engines ---- */
 
+enum { WEIGHTS, KV, GRAPHS, HEADROOM, TOKENS, FIGURES };
+
 typedef struct engine {
     const oos_origin *origin;
-    uint64_t weights, kv, graphs, headroom, tokens;
-    bool has_weights, has_kv, has_graphs, has_headroom, has_tokens;
+    uint64_t bytes[FIGURES]; /* UINT64_MAX: not told */
 } engine;
 
 typedef struct engines {
@@ -102,41 +103,33 @@ typedef struct engines {
     size_t count;
 } engines;
 
-static void take(const oos_incident *history, oos_number_id id, uint64_t *to, bool *has)
+static uint64_t figure(const oos_incident *history, oos_number_id id)
 {
     const oos_number *number = &history->numbers[id];
-    if (!number->known || number->negative) return;
-    *to = number->value;
-    *has = true;
-}
-
-/* What the engine's budget leaves of the memory that was free, or else of the device. */
-static void take_headroom(const oos_incident *history, engine *e)
-{
-    uint64_t from = 0, requested = 0;
-    bool has_from = false, has_requested = false;
-    take(history, OOS_NUMBER_total, &from, &has_from);
-    take(history, OOS_NUMBER_startup_free, &from, &has_from);
-    take(history, OOS_NUMBER_requested, &requested, &has_requested);
-    if (!has_from || !has_requested || requested > from) return;
-    e->headroom = from - requested;
-    e->has_headroom = true;
+    return number->known && !number->negative ? number->value : UINT64_MAX;
 }
 
 static void on_tail(void *context, const oos_tail *tail)
 {
     engines *all = context;
-    const oos_origin *origin = oos_tail_origin(tail);
-    const oos_incident *history = oos_tail_history(tail);
-    if (!history || !*origin->container || all->count == ENGINES_MAX) return;
-    engine e = {.origin = origin};
-    take(history, OOS_NUMBER_weights, &e.weights, &e.has_weights);
-    take(history, OOS_NUMBER_kv_available, &e.kv, &e.has_kv);
-    take(history, OOS_NUMBER_cudagraph, &e.graphs, &e.has_graphs);
-    take(history, OOS_NUMBER_kv_tokens, &e.tokens, &e.has_tokens);
-    take_headroom(history, &e);
-    if (e.has_weights || e.has_kv || e.has_graphs || e.has_tokens || e.has_headroom)
+    oos_tail_look const look = oos_tail_look_at(tail);
+    if (!look.history || !*look.origin->container || all->count == ENGINES_MAX) return;
+    uint64_t const total = figure(look.history, OOS_NUMBER_total);
+    uint64_t const was_free = figure(look.history, OOS_NUMBER_startup_free);
+    uint64_t const from = was_free != UINT64_MAX ? was_free : total;
+    uint64_t const requested = figure(look.history, OOS_NUMBER_requested);
+    /* What the engine's budget leaves of the memory that was free, or else of the device. */
+    bool const left = from != UINT64_MAX && requested <= from;
+    engine const e = {look.origin,
+                      {figure(look.history, OOS_NUMBER_weights),
+                       figure(look.history, OOS_NUMBER_kv_available),
+                       figure(look.history, OOS_NUMBER_cudagraph), left ? from - requested : UINT64_MAX,
+                       figure(look.history, OOS_NUMBER_kv_tokens)}};
+    for (size_t i = 0; i < FIGURES; i++) {
+        if (e.bytes[i] == UINT64_MAX) continue;
         all->list[all->count++] = e;
+        return;
+    }
 }
 
 /* By name, the newest restart first. */
@@ -155,18 +148,18 @@ static bool same_engine(const engine *a, const engine *b)
            strcmp(a->origin->container, b->origin->container) == 0;
 }
 
-static void put_owner(oos_text *text, const engine *e, const char *owner, bool has, uint64_t bytes)
-{
-    if (has)
-        oos_text_printf(
-            text,
-            "oomsight_engine_bytes{namespace=\"%s\",pod=\"%s\",container=\"%s\",owner=\"%s\"} %" PRIu64 "\n",
-            e->origin->space, e->origin->pod, e->origin->container, owner, bytes);
-}
-
 static void put_head(oos_text *text, const char *name, const char *kind, const char *help)
 {
     oos_text_printf(text, "# HELP %s %s\n# TYPE %s %s\n", name, help, name, kind);
+}
+
+static void put_figure(oos_text *text, const engine *e, size_t at, const char *owner)
+{
+    if (e->bytes[at] == UINT64_MAX) return;
+    oos_text_printf(text, "oomsight_engine_%s{namespace=\"%s\",pod=\"%s\",container=\"%s\"",
+                    owner ? "bytes" : "kv_tokens", e->origin->space, e->origin->pod, e->origin->container);
+    if (owner) oos_text_printf(text, ",owner=\"%s\"", owner);
+    oos_text_printf(text, "} %" PRIu64 "\n", e->bytes[at]);
 }
 
 static void put_engines(const oos_agent *agent, oos_text *text)
@@ -178,23 +171,14 @@ static void put_engines(const oos_agent *agent, oos_text *text)
     size_t kept = 0;
     for (size_t i = 0; i < all.count; i++)
         if (!kept || !same_engine(&all.list[kept - 1], &all.list[i])) all.list[kept++] = all.list[i];
+    static const char *const owners[TOKENS] = {"weights", "kv_cache", "cuda_graphs", "headroom"};
     put_head(text, "oomsight_engine_bytes", "gauge",
              "Bytes by component, as last reported in the engine's log.");
-    for (size_t i = 0; i < kept; i++) {
-        const engine *e = &all.list[i];
-        put_owner(text, e, "weights", e->has_weights, e->weights);
-        put_owner(text, e, "kv_cache", e->has_kv, e->kv);
-        put_owner(text, e, "cuda_graphs", e->has_graphs, e->graphs);
-        put_owner(text, e, "headroom", e->has_headroom, e->headroom);
-    }
+    for (size_t i = 0; i < kept; i++)
+        for (size_t k = 0; k < TOKENS; k++) put_figure(text, &all.list[i], k, owners[k]);
     put_head(text, "oomsight_engine_kv_tokens", "gauge",
              "Tokens that fit the KV cache, as last reported in the log.");
-    for (size_t i = 0; i < kept; i++)
-        if (all.list[i].has_tokens)
-            oos_text_printf(
-                text, "oomsight_engine_kv_tokens{namespace=\"%s\",pod=\"%s\",container=\"%s\"} %" PRIu64 "\n",
-                all.list[i].origin->space, all.list[i].origin->pod, all.list[i].origin->container,
-                all.list[i].tokens);
+    for (size_t i = 0; i < kept; i++) put_figure(text, &all.list[i], TOKENS, NULL);
     free(all.list);
 }
 

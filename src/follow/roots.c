@@ -188,6 +188,14 @@ bool oos_roots_stat(const oos_roots *roots, size_t at, const char *relative, str
     return root->fd >= 0 && fstatat(root->fd, relative, ret_stat, 0) == 0;
 }
 
+bool oos_roots_is_longer(const char *path, const char *of)
+{
+    size_t len = strlen(of);
+    if (len > 4 && strcmp(of + len - 4, ".log") == 0) len -= 4;
+    return strncmp(path, of, len) == 0 && strchr(".-_", path[len]) && path[len] && !strchr(path + len, '/') &&
+           strcmp(path, of) != 0;
+}
+
 char *oos_roots_path(const oos_roots *roots, size_t at, const char *relative)
 {
     const oos_root *root = &roots->list[at];

@@ -141,7 +141,8 @@ static size_t drop_doubles(oos_rotated *list, size_t count)
     return kept;
 }
 
-size_t oos_rotated_list(int folder, const char *name, oos_rotated list[OOS_ROTATED_MAX])
+size_t oos_rotated_list(int folder, const char *name, const oos_file_id *own,
+                        oos_rotated list[OOS_ROTATED_MAX])
 {
     size_t const len = strlen(name);
     size_t count = 0, seen = 0;
@@ -153,16 +154,18 @@ size_t oos_rotated_list(int folder, const char *name, oos_rotated list[OOS_ROTAT
     }
     for (struct dirent *e; seen < ENTRIES_MAX && (e = readdir(entries)); seen++) {
         struct stat is;
-        if (strncmp(e->d_name, name, len) != 0 || !is_rotation(e->d_name + len) ||
-            strlen(e->d_name) >= OOS_ROTATED_NAME_BYTES)
-            continue;
+        bool const moved = strncmp(e->d_name, name, len) == 0 && is_rotation(e->d_name + len);
+        bool const renamed =
+            !moved && own && own->print && (uint64_t)e->d_ino == own->inode && strcmp(e->d_name, name) != 0;
+        if (!moved && !renamed) continue;
+        if (strlen(e->d_name) >= OOS_ROTATED_NAME_BYTES) continue;
         if (fstatat(folder, e->d_name, &is, AT_SYMLINK_NOFOLLOW) != 0 || !S_ISREG(is.st_mode)) continue;
         int const file = openat(folder, e->d_name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
         if (file < 0) continue;
         oos_rotated one = {.packed = is_packed(e->d_name)};
         bool const plain = oos_file_identify(file, &one.id, &one.size);
         close(file);
-        if (!plain) continue;
+        if (!plain || (renamed && one.id.print != own->print)) continue;
         snprintf(one.name, sizeof one.name, "%s", e->d_name);
         one.written = (int64_t)is.st_mtim.tv_sec * 1000000000 + is.st_mtim.tv_nsec;
         if (one.packed) one.id.print = 0;

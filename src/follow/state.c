@@ -27,7 +27,7 @@ enum {
 
 typedef struct entry {
     char *path;
-    oos_tail_point point;
+    oos_standing point;
     uint64_t history; /* hash of its text, 0: none */
     char *text;       /* of the history, where there is no folder */
     size_t len;
@@ -132,7 +132,7 @@ static void read_line(oos_state *state, oos_view line)
     const char *path;
     entry *e = oos_json_str(root, "path", &path) ? entry_of(state, path) : NULL;
     if (e) {
-        oos_tail_point *p = &e->point;
+        oos_standing *p = &e->point;
         p->id = (oos_file_id){hex_field(root, "device"), hex_field(root, "inode"), hex_field(root, "print")};
         p->prior = hex_field(root, "prior");
         oos_json_u64(root, "byte", &p->byte);
@@ -198,6 +198,20 @@ oomsight_status oos_state_open(const char *folder, const oos_signals *signals, o
     return OOMSIGHT_OK;
 }
 
+bool oos_state_stands(const char *folder, uint64_t device, uint64_t inode, uint64_t *ret_byte)
+{
+    oos_state *state = NULL;
+    if (oos_state_open(NULL, NULL, &state, NULL) != OOMSIGHT_OK) return false;
+    state->folder = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (state->folder >= 0) load_positions(state);
+    const entry *e = state->entries;
+    while (e && (e->point.id.inode != inode || e->point.id.device != device)) e = e->hh.next;
+    bool const found = e != NULL;
+    if (found) *ret_byte = e->point.byte;
+    oos_state_close(state);
+    return found;
+}
+
 void oos_state_close(oos_state *state)
 {
     if (!state) return;
@@ -211,7 +225,7 @@ void oos_state_close(oos_state *state)
     free(state);
 }
 
-bool oos_state_find(oos_state *state, const char *path, oos_tail_point *ret_point)
+bool oos_state_find(oos_state *state, const char *path, oos_standing *ret_point)
 {
     entry *e;
     HASH_FIND_STR(state->entries, path, e);
@@ -230,6 +244,14 @@ bool oos_state_find(oos_state *state, const char *path, oos_tail_point *ret_poin
         ret_point->told = false;
     free(bytes);
     return true;
+}
+
+const char *oos_state_owner(const oos_state *state, const char *path, const oos_file_id *id)
+{
+    for (const entry *e = state->entries; e; e = e->hh.next)
+        if (e->point.id.print && oos_file_same(&e->point.id, id) && oos_roots_is_longer(path, e->path))
+            return e->path;
+    return NULL;
 }
 
 bool oos_state_is_read(oos_state *state, const char *path, const struct stat *is, int64_t now)
@@ -273,13 +295,13 @@ static void hold_text(oos_state *state, entry *e)
     e->len = state->text.len;
 }
 
-static bool same_point(const oos_tail_point *a, const oos_tail_point *b)
+static bool same_point(const oos_standing *a, const oos_standing *b)
 {
     return oos_file_same(&a->id, &b->id) && a->id.print == b->id.print && a->prior == b->prior &&
            a->byte == b->byte && a->read == b->read && a->ending == b->ending && a->told == b->told;
 }
 
-void oos_state_put(oos_state *state, const char *path, const oos_tail_point *point)
+void oos_state_put(oos_state *state, const char *path, const oos_standing *point)
 {
     entry *e;
     HASH_FIND_STR(state->entries, path, e);

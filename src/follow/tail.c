@@ -30,7 +30,7 @@ struct oos_tail {
     oos_tails *shared;
     size_t root;
     char *relative, *path;
-    oos_origin origin;
+    oos_reader reader;
     int fd; /* -1: not there yet, or packed */
     oos_logstream *packed;
     uint64_t to_skip; /* of a packed file: bytes that were read before */
@@ -38,39 +38,35 @@ struct oos_tail {
     bool copied;      /* this is a copy of the file `id`, which was cut in place */
     bool hollow;      /* it was empty when last looked: before its first text others may have come and gone */
     oos_file_id id;
-    uint64_t byte;   /* next to be read */
-    uint64_t ending; /* print of the last bytes before; 0: not known */
-    uint64_t size;   /* when last looked */
-    int64_t written; /* likewise: when it was written last */
-    int64_t since;   /* what was moved away after this is read, too; INT64_MAX: nothing */
-    oos_explainer *explainer;
+    uint64_t byte;                 /* next to be read */
+    uint64_t ending;               /* print of the last bytes before; 0: not known */
+    uint64_t size;                 /* when last looked */
+    int64_t written;               /* likewise: when it was written last */
+    int64_t since;                 /* what was moved away after this is read, too; INT64_MAX: nothing */
     oos_file_id parts[PARTS_KEPT]; /* of the last parts, by number modulo */
     uint32_t part_number;
     part backlog[OOS_ROTATED_MAX]; /* to be read before the log itself */
     size_t backlog_count, backlog_at;
-    oos_tail_point from;
+    oos_standing from;
     bool resumes, begun, check, error_told;
     bool wide;                /* the file begins as UTF-16 does */
     bool stream, stream_over; /* standard input */
     int why;                  /* errno of the last attempt to open */
     int64_t check_at;
-    bool moved; /* the name leads to another file, in which nothing is yet */
-    bool away;  /* the name leads nowhere, and the file it led to was read */
-    oos_settling settling;
+    bool moved;                 /* the name leads to another file, in which nothing is yet */
+    bool away;                  /* the name leads nowhere, and the file it led to was read */
     int64_t gone_at, fresh_at;  /* 0: not */
     int64_t caught_up, read_at; /* wall clock */
 };
 
-static void on_incident(void *context, const oos_incident *incident, bool again)
+static void on_incident(void *context, const oos_incident *incident)
 {
     oos_tail *tail = context;
-    (void)again;
-    if (incident->failed) tail->shared->on_incident(tail->shared->context, tail, incident);
+    tail->shared->on_incident(tail->shared->context, tail, incident);
 }
 
-oomsight_status oos_tail_open(oos_tails *shared, size_t root, const char *relative,
-                              const oos_tail_point *from, int64_t since, oos_tail **ret_tail,
-                              oomsight_error *reterr)
+oomsight_status oos_tail_open(oos_tails *shared, size_t root, const char *relative, const oos_standing *from,
+                              int64_t since, oos_tail **ret_tail, oomsight_error *reterr)
 {
     oos_tail *tail = calloc(1, sizeof *tail);
     if (tail) {
@@ -84,7 +80,8 @@ oomsight_status oos_tail_open(oos_tails *shared, size_t root, const char *relati
         oos_tail_close(tail);
         return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory to follow a file");
     }
-    tail->origin = oos_origin_of(tail->path);
+    tail->reader =
+        (oos_reader){.origin = oos_origin_of(tail->path), .context = tail, .on_incident = on_incident};
     tail->since = since;
     tail->caught_up = tail->read_at = oos_logtime_now();
     if (shared->roots->list[root].kind == OOS_ROOT_STREAM) {
@@ -93,27 +90,18 @@ oomsight_status oos_tail_open(oos_tails *shared, size_t root, const char *relati
         tail->parts[0] = tail->id = (oos_file_id){.inode = 1, .print = (uint64_t)tail->caught_up};
         from = NULL;
     }
-    oos_scan_origin start = {.growing = true};
     if (from) {
         tail->from = *from;
         tail->resumes = true;
         tail->caught_up = from->time;
-        start.byte = from->byte;
-        start.lines = from->lines;
     }
-    oomsight_status const status =
-        oos_explainer_open_growing(shared->results, shared->knowledge, shared->bench, &start, &shared->found,
-                                   on_incident, tail, &tail->explainer, reterr);
-    if (status != OOMSIGHT_OK) {
-        oos_tail_close(tail);
-        return status;
-    }
-    if (from && from->history)
-        oos_collector_resume(oos_explainer_collector(tail->explainer), from->history, from->told,
-                             from->clock);
     tail->from.history = NULL;
-    *ret_tail = tail;
-    return OOMSIGHT_OK;
+    oomsight_status const status = oos_reader_open(&shared->readers, from, &tail->reader, reterr);
+    if (status == OOMSIGHT_OK)
+        *ret_tail = tail;
+    else
+        oos_tail_close(tail);
+    return status;
 }
 
 static void close_part(oos_tail *tail)
@@ -132,7 +120,7 @@ void oos_tail_close(oos_tail *tail)
     if (!tail) return;
     close_part(tail);
     for (size_t i = tail->backlog_at; i < tail->backlog_count; i++) free(tail->backlog[i].name);
-    oos_explainer_close(tail->explainer);
+    oos_explainer_close(tail->reader.explainer);
     free(tail->relative);
     free(tail->path);
     free(tail);
@@ -159,7 +147,7 @@ static uint64_t prior_of(const oos_tail *tail, uint32_t number)
     return print ? print : number == 1 ? tail->from.prior : 0;
 }
 
-static bool file_ends_as_read(int folder, const char *name, const oos_tail_point *was)
+static bool file_ends_as_read(int folder, const char *name, const oos_standing *was)
 {
     if (!was->ending) return true;
     int const fd = openat(folder, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
@@ -170,8 +158,7 @@ static bool file_ends_as_read(int folder, const char *name, const oos_tail_point
 
 /* Where in the list the file is that was read; `count` when it is not there. `copied`: it was copied before it was cut in place,
  * so another file has its text; several may begin alike. */
-static size_t find_rotated(int folder, oos_rotated *list, size_t count, const oos_tail_point *was,
-                           bool copied)
+static size_t find_rotated(int folder, oos_rotated *list, size_t count, const oos_standing *was, bool copied)
 {
     const oos_file_id *id = &was->id;
     for (size_t i = 0; i < count; i++)
@@ -205,7 +192,7 @@ enum { WITH_IT, IF_GROWN };
 
 /* What was moved away after the file that was read, and that file itself, or only if it has more by now. When it is not there
  * (it may have been empty, and packed since): what came after the one before it, or else what was written since. */
-static void fill_backlog(oos_tail *tail, const oos_tail_point *was, int own_too, bool copied)
+static void fill_backlog(oos_tail *tail, const oos_standing *was, int own_too, bool copied)
 {
     char name[OOS_ROTATED_NAME_BYTES];
     oos_rotated *list = malloc(OOS_ROTATED_MAX * sizeof *list);
@@ -216,7 +203,7 @@ static void fill_backlog(oos_tail *tail, const oos_tail_point *was, int own_too,
     }
     struct stat is;
     bool const there = oos_roots_stat(tail->shared->roots, tail->root, tail->relative, &is);
-    size_t const count = oos_rotated_list(folder, name, list);
+    size_t const count = oos_rotated_list(folder, name, &was->id, list);
     size_t own = find_rotated(folder, list, count, was, copied);
     bool const with_own =
         own < count && (own_too == WITH_IT || (!list[own].packed && list[own].size > was->byte));
@@ -260,7 +247,7 @@ static oomsight_status begin_part(oos_tail *tail, const oos_file_id *id, uint64_
     tail->gone_at = 0;
     if (!first) {
         oos_scan_origin const start = {.growing = true, .byte = byte, .lines = lines};
-        OOS_TRY(oos_explainer_next_part(tail->explainer, &start, reterr));
+        OOS_TRY(oos_explainer_next_part(tail->reader.explainer, &start, reterr));
         tail->part_number++;
     }
     tail->parts[tail->part_number % PARTS_KEPT] = *id;
@@ -300,14 +287,14 @@ static oomsight_status open_backlog(oos_tail *tail, oomsight_error *reterr)
 }
 
 /* How far the file was read that is open, or was last. */
-static oos_tail_point here(const oos_tail *tail, int64_t time)
+static oos_standing here(const oos_tail *tail, int64_t time)
 {
-    return (oos_tail_point){.id = tail->id,
-                            .byte = tail->byte,
-                            .lines = oos_linescan_lines(oos_explainer_scan(tail->explainer)),
-                            .read = tail->byte,
-                            .ending = tail->ending,
-                            .time = time};
+    return (oos_standing){.id = tail->id,
+                          .byte = tail->byte,
+                          .lines = oos_linescan_lines(oos_explainer_scan(tail->reader.explainer)),
+                          .read = tail->byte,
+                          .ending = tail->ending,
+                          .time = time};
 }
 
 /* The next file that has text; none: nothing to read for now. */
@@ -317,10 +304,10 @@ static oomsight_status open_next(oos_tail *tail, oomsight_error *reterr)
     tail->backlog_at = tail->backlog_count = 0;
     /* Others may have come and gone since the last one: while the name led nowhere, or while we read. */
     if (tail->begun) {
-        oos_tail_point const was = here(tail, tail->read_at);
+        oos_standing const was = here(tail, tail->read_at);
         fill_backlog(tail, &was, IF_GROWN, tail->copied);
     } else if (!tail->resumes && tail->since != INT64_MAX) {
-        fill_backlog(tail, &(oos_tail_point){.time = tail->since}, IF_GROWN, false);
+        fill_backlog(tail, &(oos_standing){.time = tail->since}, IF_GROWN, false);
     }
     tail->since = INT64_MAX;
     if (tail->backlog_count) return open_backlog(tail, reterr);
@@ -346,7 +333,7 @@ static bool ends_as_read(int fd, uint64_t read, uint64_t ending)
 /* The first time: go on where an earlier run stopped, whatever the file is called now. */
 static oomsight_status open_first(oos_tail *tail, oomsight_error *reterr)
 {
-    const oos_tail_point *from = &tail->from;
+    const oos_standing *from = &tail->from;
     oos_file_id id = {0};
     uint64_t size;
     if (!tail->resumes) return open_next(tail, reterr);
@@ -402,7 +389,7 @@ static oomsight_status read_some(oos_tail *tail, bool all, size_t *ret_count, bo
                                  oomsight_error *reterr)
 {
     size_t capacity, count = 0;
-    char *room = oos_linescan_room(oos_explainer_scan(tail->explainer), &capacity);
+    char *room = oos_linescan_room(oos_explainer_scan(tail->reader.explainer), &capacity);
     *ret_count = 0;
     *ret_more = false;
     if (!room) return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for a log");
@@ -434,13 +421,13 @@ static oomsight_status read_some(oos_tail *tail, bool all, size_t *ret_count, bo
         tail->id.print = oos_file_print(room, count);
         tail->parts[tail->part_number % PARTS_KEPT] = tail->id;
     }
-    uint64_t const before = oos_linescan_lines(oos_explainer_scan(tail->explainer));
-    OOS_TRY(oos_linescan_took(oos_explainer_scan(tail->explainer), count, reterr));
+    uint64_t const before = oos_linescan_lines(oos_explainer_scan(tail->reader.explainer));
+    OOS_TRY(oos_linescan_took(oos_explainer_scan(tail->reader.explainer), count, reterr));
     tail->byte += count;
     tail->ending = tail->packed || tail->stream || *ret_more ? 0 : oos_file_ending(tail->fd, tail->byte);
     tail->read_at = oos_logtime_now();
     tail->shared->bytes += count;
-    tail->shared->lines += oos_linescan_lines(oos_explainer_scan(tail->explainer)) - before;
+    tail->shared->lines += oos_linescan_lines(oos_explainer_scan(tail->reader.explainer)) - before;
     *ret_count = count;
     return OOMSIGHT_OK;
 }
@@ -466,7 +453,7 @@ static bool others_came_first(oos_tail *tail)
     struct stat is;
     if (!tail->hollow || fstat(tail->fd, &is) != 0 || is.st_size == 0) return false;
     tail->hollow = false;
-    fill_backlog(tail, &(oos_tail_point){.id = tail->id, .time = tail->caught_up}, IF_GROWN, false);
+    fill_backlog(tail, &(oos_standing){.id = tail->id, .time = tail->caught_up}, IF_GROWN, false);
     if (tail->backlog_count) close_part(tail);
     return tail->backlog_count > 0;
 }
@@ -475,7 +462,7 @@ static bool others_came_first(oos_tail *tail)
 static oomsight_status start_over(oos_tail *tail, oomsight_error *reterr)
 {
     oos_file_id id;
-    oos_tail_point const was = here(tail, INT64_MAX);
+    oos_standing const was = here(tail, INT64_MAX);
     fill_backlog(tail, &was, WITH_IT, true);
     if (tail->backlog_count) {
         close_part(tail);
@@ -593,9 +580,9 @@ oomsight_status oos_tail_step(oos_tail *tail, uint64_t most_bytes, int64_t now, 
         }
     }
     if (tail->fd >= 0 && !tail->packed && !tail->stream) OOS_TRY(take_rest(tail, now, reterr));
-    OOS_TRY(oos_settling_step(&tail->settling, tail->explainer, now, reterr));
-    if (gone && tail->stream) OOS_TRY(oos_explainer_settle(tail->explainer, reterr));
-    if (gone && !oos_explainer_waits(tail->explainer)) *ret_state = OOS_TAIL_GONE;
+    OOS_TRY(oos_reader_step(&tail->reader, now, reterr));
+    if (gone && tail->stream) OOS_TRY(oos_explainer_settle(tail->reader.explainer, reterr));
+    if (gone && !oos_explainer_waits(tail->reader.explainer)) *ret_state = OOS_TAIL_GONE;
     return OOMSIGHT_OK;
 }
 
@@ -606,70 +593,46 @@ void oos_tail_check_soon(oos_tail *tail)
 
 oomsight_status oos_tail_finish(oos_tail *tail, oomsight_error *reterr)
 {
-    return oos_explainer_settle(tail->explainer, reterr);
+    return oos_explainer_settle(tail->reader.explainer, reterr);
 }
 
 /* ---- what is known of it ---- */
 
-bool oos_tail_point_of(const oos_tail *tail, oos_tail_point *ret_point)
+bool oos_tail_stands(const oos_tail *tail, oos_standing *ret_point)
 {
     if (tail->stream || (!tail->begun && !tail->resumes)) return false;
-    oos_collector_point const at = oos_collector_at(oos_explainer_collector(tail->explainer));
-    if (!tail->begun) { /* not read yet: as it was found */
-        *ret_point = tail->from;
-        ret_point->history = at.history;
-        ret_point->version = at.version;
-        return true;
-    }
-    *ret_point = (oos_tail_point){.id = tail->id,
-                                  .prior = prior_of(tail, tail->part_number),
-                                  .read = tail->byte,
-                                  .ending = tail->ending,
-                                  .time = tail->caught_up,
-                                  .clock = at.time,
-                                  .history = at.history,
-                                  .version = at.version,
-                                  .told = at.told};
-    if (at.open && tail->part_number - at.first_part < PARTS_KEPT) {
-        ret_point->id = tail->parts[at.first_part % PARTS_KEPT];
-        ret_point->prior = prior_of(tail, at.first_part);
-        if (at.first_part != tail->part_number) ret_point->read = ret_point->ending = 0;
-        ret_point->byte = at.first_byte;
-        ret_point->lines = at.first_line ? at.first_line - 1 : 0;
-    } else {
-        oos_linescan_place(oos_explainer_scan(tail->explainer), &ret_point->byte, &ret_point->lines);
-    }
+    oos_standing point = tail->from;
+    oos_collector_point const at = oos_reader_stands(&tail->reader, &point);
+    *ret_point = point;
+    if (!tail->begun) return true; /* not read yet: as it was found */
+    bool const open = at.open && tail->part_number - at.first_part < PARTS_KEPT;
+    uint32_t const number = open ? at.first_part : tail->part_number;
+    bool const here = number == tail->part_number;
+    ret_point->id = tail->parts[number % PARTS_KEPT];
+    ret_point->prior = prior_of(tail, number);
+    ret_point->read = here ? tail->byte : 0;
+    ret_point->ending = here ? tail->ending : 0;
+    ret_point->time = tail->caught_up;
+    if (!open) return true;
+    ret_point->byte = at.first_byte;
+    ret_point->lines = at.first_line ? at.first_line - 1 : 0;
     return true;
 }
 
-const char *oos_tail_path(const oos_tail *tail)
+oos_tail_look oos_tail_look_at(const oos_tail *tail)
 {
-    return tail->path;
-}
-
-const oos_origin *oos_tail_origin(const oos_tail *tail)
-{
-    return &tail->origin;
-}
-
-const oos_incident *oos_tail_history(const oos_tail *tail)
-{
-    return oos_collector_history(oos_explainer_collector(tail->explainer));
-}
-
-uint64_t oos_tail_behind(const oos_tail *tail)
-{
-    return tail->packed ? 0 : oos_sub(tail->size, tail->byte);
-}
-
-int64_t oos_tail_written(const oos_tail *tail)
-{
-    return tail->written;
+    return (oos_tail_look){.path = tail->path,
+                           .origin = &tail->reader.origin,
+                           .history = oos_collector_history(oos_explainer_collector(tail->reader.explainer)),
+                           .written = tail->written,
+                           .behind = tail->packed ? 0 : oos_sub(tail->size, tail->byte),
+                           .behind_since = tail->caught_up};
 }
 
 bool oos_tail_rests(const oos_tail *tail)
 {
-    return tail->begun && tail->current && tail->size <= tail->byte && !oos_explainer_waits(tail->explainer);
+    return tail->begun && tail->current && tail->size <= tail->byte &&
+           !oos_explainer_waits(tail->reader.explainer);
 }
 
 bool oos_tail_has_folder(const oos_tail *tail)
@@ -687,11 +650,6 @@ void oos_tail_measure(oos_tail *tail)
         tail->size = (uint64_t)is.st_size;
 }
 
-int64_t oos_tail_behind_since(const oos_tail *tail)
-{
-    return tail->caught_up;
-}
-
 uint64_t oos_tail_incident_id(const oos_tail *tail, const oos_incident *incident)
 {
     const oos_file_id *id = &tail->parts[incident->first_part % PARTS_KEPT];
@@ -702,6 +660,18 @@ uint64_t oos_tail_incident_id(const oos_tail *tail, const oos_incident *incident
                                 oos_value(incident, OOS_NUMBER_tried)};
     return oos_hash_add(oos_hash_add(OOS_HASH_START, tail->path, strlen(tail->path)), figures,
                         sizeof figures);
+}
+
+oos_tail_share oos_tail_has(const oos_tail *tail, const oos_file_id *id)
+{
+    if (!tail->begun)
+        return tail->resumes && oos_file_same(&tail->from.id, id) ? OOS_TAIL_READS : OOS_TAIL_NOT;
+    for (size_t i = tail->backlog_at; i < tail->backlog_count; i++)
+        if (oos_file_same(&tail->backlog[i].id, id)) return OOS_TAIL_READS;
+    if (oos_file_same(&tail->id, id)) return tail->fd >= 0 ? OOS_TAIL_READS : OOS_TAIL_HAS_READ;
+    for (uint32_t i = 0; i < PARTS_KEPT && i <= tail->part_number; i++)
+        if (oos_file_same(&tail->parts[i], id)) return OOS_TAIL_HAS_READ;
+    return OOS_TAIL_NOT;
 }
 
 const char *oos_tail_error(oos_tail *tail)

@@ -71,6 +71,7 @@ static bool find_line(oos_linescan *w, size_t at, bool last, size_t *ret_start, 
     size_t start = earliest, end = latest;
     /* Line feeds first: the other two are rare, and are then looked for in one line only. */
     for (const char *ends = "\n\r\v"; *ends; ends++) {
+        if (*ends != '\n' && !memchr(w->bytes + start, *ends, end - start)) continue;
         const char *before = memrchr(w->bytes + start, *ends, at - start);
         const char *behind = memchr(w->bytes + at, *ends, end - at);
         if (before) start = (size_t)(before - w->bytes) + 1;

@@ -36,6 +36,7 @@ static bool is_key(oos_view word)
         KEY("inputs"), KEY("query"),   KEY("question"),          KEY("messages"),    KEY("instruction"),
         KEY("output"), KEY("outputs"), KEY("reasoning_content"), KEY("instructions")};
 #undef KEY
+    if (!strchr("cimopqrt", oos_lower(*word.ptr))) return false; /* most words */
     for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
         if (keys[i].len == word.len && oos_same_start(word.ptr, keys[i].ptr, word.len)) return true;
     return false;

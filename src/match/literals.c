@@ -6,7 +6,7 @@
  *     looked at  ^   ^   ^   ^   ^   ^   ^   ^   ^
  *
  * A word has two windows of four bytes in the table, one at an even distance from its start and one at an odd one: wherever
- * the word begins, one of the two is looked at. Those are taken that are rarest in all words.
+ * the word begins, one of the two is looked at. Those are taken that are rarest in all words and in a text that is read all day.
  *
  * The words bound how much there is to compare at a place, so that hostile bytes cost a few times what others do. */
 #include "base/ascii.h"
@@ -70,7 +70,7 @@ static uint32_t hash_of(uint32_t key)
 /* While it is made. */
 typedef struct making {
     oos_literals *literals;
-    uint16_t *seen; /* by hash: in how many windows of all words */
+    uint16_t *seen; /* by hash: in how many windows of all words, and of the common text many times */
     entry *entries;
     size_t count, room;
 } making;
@@ -129,14 +129,22 @@ static bool choose(making *m, uint32_t word, size_t from)
     return entries_add(m, word, (int)best);
 }
 
-static bool choose_all(making *m, size_t count)
+static void see(making *m, const char *text, size_t len, unsigned times)
 {
+    for (size_t at = 0; at + m->literals->width <= len; at++) {
+        char window[WINDOW] = {0};
+        memcpy(window, text + at, m->literals->width);
+        uint16_t *seen = &m->seen[hash_of(key_at(m->literals, window)) >> SEEN_SHIFT];
+        *seen = (uint16_t)oos_min(*seen + times, UINT16_MAX - 1);
+    }
+}
+
+static bool choose_all(making *m, size_t count, const char *common)
+{
+    enum { COMMON_TIMES = 256 };
     const oos_literals *literals = m->literals;
-    for (size_t i = 0; i < count; i++)
-        for (size_t at = 0; at + literals->width <= literals->lens[i]; at++) {
-            uint16_t *seen = &m->seen[hash_of(key_at(literals, literals->words[i] + at)) >> SEEN_SHIFT];
-            *seen = (uint16_t)(*seen + (*seen < UINT16_MAX - 1));
-        }
+    for (size_t i = 0; i < count; i++) see(m, literals->words[i], literals->lens[i], 1);
+    see(m, common, strlen(common), COMMON_TIMES);
     for (size_t i = 0; i < count; i++)
         for (size_t from = 0; from < literals->stride; from++)
             if (!choose(m, (uint32_t)i, from)) return false;
@@ -195,13 +203,13 @@ static oomsight_status words_take(oos_arena *arena, oos_literals *literals, cons
 }
 
 oomsight_status oos_literals_create(oos_arena *arena, const char *const *words, size_t count,
-                                    oos_literals **ret_literals, oomsight_error *reterr)
+                                    const char *common, oos_literals **ret_literals, oomsight_error *reterr)
 {
     oos_literals *literals = OOS_NEW(arena, oos_literals);
     if (!literals) return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for %zu literals", count);
     OOS_TRY(words_take(arena, literals, words, count, reterr));
     making m = {.literals = literals, .seen = calloc(SEEN, sizeof *m.seen)};
-    bool const good = m.seen && choose_all(&m, count) && lay_out(arena, &m, literals);
+    bool const good = m.seen && choose_all(&m, count, common) && lay_out(arena, &m, literals);
     free(m.seen);
     free(m.entries);
     if (!good) return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for %zu literals", count);

@@ -45,9 +45,10 @@ typedef struct oos_hit {
     uint32_t literal;
 } oos_hit;
 
-/* Released with the arena. `words` are numbered from 0 in the order given; none may be empty. */
+/* Released with the arena. `words` are numbered from 0 in the order given; none may be empty. `common`: some text as it is read all day, "" when it
+ * is not known. What is found does not hang on it. */
 oomsight_status oos_literals_create(oos_arena *arena, const char *const *words, size_t count,
-                                    oos_literals **ret_literals, oomsight_error *reterr);
+                                    const char *common, oos_literals **ret_literals, oomsight_error *reterr);
 
 oomsight_status oos_literal_scan_open(const oos_literals *literals, oos_literal_scan **ret_scan,
                                       oomsight_error *reterr);

@@ -490,6 +490,42 @@ def case_moved_away_unseen(folder):
     C.claim(tried(got) == [100, 200, 300, 400], "all generations", tried(got))
 
 
+def case_names_of_its_own(folder):
+    """Moved away to a name that is a log's, as loguru does: told once and under its first name, also after a kill. Logs that begin alike are others."""
+    root, state = os.path.join(folder, "logs"), os.path.join(folder, "state")
+    log, ids = os.path.join(root, "e.log"), {}
+    os.makedirs(root)
+
+    def told(f):
+        for one in f.incidents():
+            ids.setdefault(tried([one])[0], set()).add((one["id"], os.path.basename(one["source"]["path"])))
+
+    for name in ("e.log", "e-1.log"):
+        write(os.path.join(root, name), plain(["first"] + START + failure(101 if name == "e.log" else 900)))
+    f = Follower(BINARY, "--state", state, root)
+    f.wait_for(2)
+    os.rename(log, os.path.join(root, "e.2026-01-02_03-04-05_000001.log"))
+    write(log, plain(["second"] + START + failure(102)))
+    f.wait_for(3)
+    f.stop(signal.SIGKILL)
+    told(f)
+    write(log, plain(START + failure(103)))
+    for number, mib in ((2, 104), (3, 105)):
+        os.rename(log, os.path.join(root, "e.2026-01-02_03-04-05_%06d.log" % number))
+        write(log, plain(["part %d" % number] + START + failure(mib)))
+    f = Follower(BINARY, "--state", state, root)
+    f.wait_for(3)
+    time.sleep(3)
+    f.stop(signal.SIGKILL)
+    told(f)
+    f = Follower(BINARY, "--state", state, root)
+    time.sleep(3)
+    f.stop()
+    told(f)
+    C.claim(sorted(ids) == [101, 102, 103, 104, 105, 900] and all(len(of) == 1 for of in ids.values()), "each once", ids)
+    C.claim({name for _, name in ids[101] | ids[102] | ids[103] | ids[105]} == {"e.log"} and {name for _, name in ids[900]} == {"e-1.log"}, "under its first name", ids)
+
+
 def case_same_inode_other_text(folder):
     """Started again into the same file while nobody looked: the first line is equal, the text longer."""
     log, state = os.path.join(folder, "a.log"), os.path.join(folder, "state")

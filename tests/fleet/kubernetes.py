@@ -1,9 +1,13 @@
 #!/usr/bin/env python3
 """The Kustomize folders of examples/fleet: everything named is there and used, patches meet what they change, and what comes out of them is
-put together here (no kubectl) and fits Kubernetes' own schema. usage: kubernetes.py [FOLDER]; needs the environment of tools/fleet_venv.sh."""
+put together here (no kubectl) and fits Kubernetes' own schema. The Helm chart, rendered by Go's own templates (helm is in no registry), gives the same objects.
+usage: kubernetes.py [FOLDER]; needs the environment of tools/fleet_venv.sh."""
 import os
+import re
 import sys
+import tempfile
 
+import go_template
 import kubernetes_validate
 import yaml
 
@@ -81,7 +85,47 @@ def look(everything):
             kubernetes_validate.validate(one, RELEASE, strict=True)
 
 
+def chart(values):
+    """What `helm template` would print, as a list: only what the templates take is given."""
+    helm, found = os.path.join(FOLDER, "../helm"), []
+    with tempfile.TemporaryDirectory() as folder:
+        given, out = os.path.join(folder, "given.yaml"), os.path.join(folder, "out.yaml")
+        with open(given, "w", encoding="utf-8") as text:
+            yaml.safe_dump({"Values": values, "Release": {"Namespace": "oomsight"}}, text)
+        for name in sorted(os.listdir(os.path.join(helm, "templates"))):
+            go_template.render_template(os.path.join(helm, "templates", name), given, out)
+            found += documents(out)
+    return found
+
+
+def look_at_chart():
+    """Each Kustomize folder is the chart with one value; each value is used, and changes what it says."""
+    helm = os.path.join(FOLDER, "../helm")
+    values = documents(os.path.join(helm, "values.yaml"))[0]
+    assert documents(os.path.join(helm, "Chart.yaml"))[0]["apiVersion"] == "v2"
+    used = set()
+    for name in os.listdir(os.path.join(helm, "templates")):
+        with open(os.path.join(helm, "templates", name), encoding="utf-8") as text:
+            used |= set(re.findall(r"\.Values\.(\w+)", text.read()))
+    assert used == set(values), used ^ set(values)
+    for folder, more in ((".", {}), ("file", {"file": True}), ("podmonitor", {"podMonitor": True})):
+        ours = chart({**values, **more})
+        theirs = [one for one in build(os.path.join(FOLDER, folder)) if one["kind"] != "Namespace"]
+        assert sorted(ours, key=name_of) == sorted(theirs, key=name_of), folder
+    odd = {"image": 'x: "y"', "logs": "/a b", "state": "/s", "metrics": "/m", "file": True, "rotateMegabytes": 7, "otlp": "http://h:4318 #", "podMonitor": True,
+           "exporterImage": "e", "runAsUser": 0}
+    assert set(odd) == set(values)
+    whole = chart(odd)
+    look(whole)
+    pod = next(one for one in whole if one["kind"] == "DaemonSet")["spec"]["template"]["spec"]
+    assert [c["image"] for c in pod["containers"]] == [odd["image"], odd["image"], "e"] and pod["securityContext"]["runAsNonRoot"] is False, pod
+    assert "--otlp=http://h:4318 #" in pod["containers"][0]["args"] and "+7M" in pod["containers"][1]["args"][0], pod
+    assert [v["hostPath"]["path"] for v in pod["volumes"]] == ["/a b", "/s", "/m"], pod
+    print("ok helm gives what the Kustomize folders give")
+
+
 def main():
+    look_at_chart()
     folders = [folder for folder, _, names in os.walk(FOLDER) if any(name.endswith(".yaml") for name in names)]
     assert len(folders) >= 3, folders
     for folder in folders:

@@ -51,7 +51,7 @@ comparison *comparison_create(oos_arena *arena, const char *const *words, size_t
         both->word_count++;
         pcre2_jit_compile(both->words[i], PCRE2_JIT_COMPLETE);
     }
-    return oos_literals_create(arena, words, count, &literals, NULL) == OOMSIGHT_OK &&
+    return oos_literals_create(arena, words, count, "", &literals, NULL) == OOMSIGHT_OK &&
                    oos_literal_scan_open(literals, &both->scan, NULL) == OOMSIGHT_OK
                ? both
                : NULL;

@@ -133,7 +133,7 @@ static void files_moved_away_are_listed_oldest_first(void **state)
     oos_rotated *list = calloc(OOS_ROTATED_MAX, sizeof *list);
     assert_non_null(list);
     for (size_t s = 0; s < 4; s++) {
-        size_t const count = oos_rotated_list(fd, bases[s], list);
+        size_t const count = oos_rotated_list(fd, bases[s], NULL, list);
         for (size_t i = 0; i < count; i++) {
             assert_non_null(sets[s][i]);
             assert_string_equal(list[i].name, sets[s][i]);
@@ -183,9 +183,9 @@ static void what_rests_is_remembered_without_a_folder(void **unused)
 {
     (void)unused;
     oos_state *state;
-    oos_tail_point back;
+    oos_standing back;
     struct stat is = {.st_ino = 7, .st_dev = 1, .st_size = 100};
-    oos_tail_point point = {.id = {1, 7, 3}, .byte = 100, .read = 100, .time = NOW};
+    oos_standing point = {.id = {1, 7, 3}, .byte = 100, .read = 100, .time = NOW};
     assert_int_equal(oos_state_open(NULL, NULL, &state, NULL), OOMSIGHT_OK);
     assert_false(oos_state_find(state, "a.log", &back));
     oos_state_put(state, "a.log", &point);

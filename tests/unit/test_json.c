@@ -108,6 +108,25 @@ static bool both_read(const char *text, size_t len)
     return true;
 }
 
+static void pairs_of_surrogates_are_one_character(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text;
+        bool quick;
+    } pairs[] = {{"\"x\\ud83d\\uDE00 y\"", true},
+                 {"\"\\udbff\\udfff\"", true},
+                 {"\"\\ud83d\"", false},
+                 {"\"\\ude00\\ud83d\"", false},
+                 {"\"\\ud83d\\u0041\"", false},
+                 {"\"\\ud83dx\"", false},
+                 {"\"\\ud83d\\ud83d\"", false},
+                 {"\"0123456789abcdef\x7f\"", true},
+                 {"\"0123456789abcde\x1f\"", false}};
+    for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++)
+        assert_int_equal(both_read(pairs[i].text, strlen(pairs[i].text)), pairs[i].quick);
+}
+
 static void the_quick_reader_and_jansson_read_the_same(void **state)
 {
     (void)state;
@@ -150,6 +169,7 @@ static void the_quick_reader_and_jansson_read_the_same(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(pairs_of_surrogates_are_one_character),
         cmocka_unit_test(the_quick_reader_and_jansson_read_the_same),
         cmocka_unit_test(a_size_is_whole_not_negative_and_below_the_limit),
         cmocka_unit_test(ten_thousand_levels_are_refused_with_a_reason),

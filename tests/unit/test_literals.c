@@ -16,7 +16,7 @@ static scene scene_of(const char *const *words, size_t count)
 {
     scene s = {.arena = oos_arena_create(4096)};
     oos_literals *literals;
-    assert_int_equal(oos_literals_create(s.arena, words, count, &literals, NULL), OOMSIGHT_OK);
+    assert_int_equal(oos_literals_create(s.arena, words, count, "", &literals, NULL), OOMSIGHT_OK);
     assert_int_equal(oos_literal_scan_open(literals, &s.scan, NULL), OOMSIGHT_OK);
     return s;
 }

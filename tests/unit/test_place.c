@@ -205,7 +205,7 @@ static void the_follower_s_state_is_written_through_no_link(void **state)
     assert_int_equal(mkdir(in("state"), 0777), 0);
     assert_int_equal(symlink("../victim", in("state/new.tmp")), 0);
     assert_int_equal(oos_state_open(in("state"), NULL, &kept, &error), OOMSIGHT_OK);
-    oos_tail_point const point = {.id = {1, 2, 3}, .time = 1};
+    oos_standing const point = {.id = {1, 2, 3}, .time = 1};
     oos_state_put(kept, "/var/log/engine.log", &point);
     assert_true(oos_state_save(kept, false, 1));
     oos_state_close(kept);
