@@ -161,6 +161,8 @@ static oos_shard shard_of(const sglang_start *setup)
                  .expandable_segments = conf && strstr(conf, "expandable_segments:True"),
                  .torch_minor = rules->torch_minor,
                  .mxfp4_by_triton = rules->mxfp4_by_triton,
+                 .mxfp4_keeps_scales = true,
+                 .mxfp4_pads_values = rules->mxfp4_pads_values,
                  .bnb_nests_constants = !rules->bnb_unfolds_constants,
                  .online_quantisation = rules->online_quantisation,
                  .ends_everywhere =
