@@ -327,6 +327,9 @@ void oos_sglang_request_read(oos_arena *arena, const oos_serve *serve, sglang_re
         r.adapters = oos_max(1, oos_u64_or(number_of(serve, "--max-loras-per-batch"), SLOTS_USUAL));
     r.adapter_rank = number_of(serve, "--max-lora-rank");
     r.adapter_modules = oos_sglang_adapter_modules(value_of(serve, "--lora-target-modules"));
+    r.hierarchical = is_given(serve, "--enable-hierarchical-cache");
+    r.host_ratio = real_of(serve, "--hicache-ratio");
+    r.host_gb = real_of(serve, "--hicache-size");
     r.deterministic = is_given(serve, "--enable-deterministic-inference");
     const char *compressed = value_of(serve, "--dsv4-attn-backend");
     r.experts_runner = value_of(serve, "--moe-runner-backend");

@@ -34,6 +34,8 @@ typedef struct work {
     oos_activation activation;
     oos_outside outside;
     oos_graphs graphs;
+    oos_amount
+        captured_step; /* the largest captured step of prefill: held by its graphs, and used again by steps that are not captured */
     oos_amount free; /* before loading: what the static fraction is a fraction of */
     uint64_t table_bytes, attention_bytes;
     uint64_t *param_bytes; /* of each stage */
@@ -534,11 +536,13 @@ static oomsight_status kv_alloc(work *w, oomsight_error *reterr)
     return oos_moment_close(moment, rest(w), reterr);
 }
 
-/* The engine's own allowance for its graphs, from nothing to twice as much, and what attention keeps for captured batches. */
+/* The engine's own allowance for its graphs, from nothing to twice as much, what attention keeps for captured batches, and the pool of captured
+ * prefill: as much as its largest step takes, made by a step in front of the capture (runner_utils/pool.py, GraphPoolPrecarve). */
 static void graphs_of(const work *w, oos_graphs *graphs)
 {
     const sglang_setup *s = w->sglang;
     const sglang_start *setup = sglang_of(w->plan);
+    const oos_amount *step = &w->captured_step;
     double mib = (double)(s->decode_graphs ? s->decode_batch : 0) * s->rules->reserve_batch_mib;
     if (s->prefill_graphs)
         mib += setup->model->mla && !w->pool.paged
@@ -549,9 +553,12 @@ static void graphs_of(const work *w, oos_graphs *graphs)
                    kept = oos_sglang_captured_bytes(s->request, setup, s->decode_graphs, rows, length),
                    bytes = oos_u64_from(mib * (double)OOS_MIB);
     graphs->taken =
-        bytes ? oos_amount_guess(oos_add(bytes, kept), oos_add(oos_mul(bytes, VALUE(graphs_low)) / 100, kept),
-                                 oos_add(oos_mul(bytes, VALUE(graphs_high)) / 100, kept),
-                                 "the engine's own allowance for its graphs, and indices of captured batches")
+        bytes ? oos_amount_guess(
+                    oos_add(bytes, oos_add(kept, step->bytes)),
+                    oos_add(oos_mul(bytes, VALUE(graphs_low)) / 100, oos_add(kept, step->low)),
+                    oos_add(oos_mul(bytes, VALUE(graphs_high)) / 100, oos_add(kept, step->high)),
+                    "the engine's own allowance for its graphs, indices of captured batches, and the "
+                    "pool of captured prefill")
               : oos_amount_exact(0, OOS_SOURCE_DERIVED, NULL);
 }
 
@@ -588,6 +595,16 @@ static oos_amount logits(const work *w)
                             "logits and sampler of the requests that decode");
 }
 
+/* What a step takes beyond the pool of captured ones. */
+static oos_amount beyond(oos_amount step, oos_amount captured)
+{
+    step.bytes = oos_sub(step.bytes, captured.bytes);
+    step.low = oos_sub(step.low, captured.low);
+    step.high = oos_max(step.bytes, oos_sub(step.high, captured.high));
+    step.low = oos_min(step.low, step.bytes);
+    return step;
+}
+
 /* The first full chunk beside the requests that decode: nothing has tried it before. */
 static oomsight_status prefill(work *w, oomsight_error *reterr)
 {
@@ -602,7 +619,7 @@ static oomsight_status prefill(work *w, oomsight_error *reterr)
     bool const encodes = w->activation.encoder.bytes > w->activation.forward.bytes;
     oos_amount const forward = w->sglang->request->decode_only
                                    ? oos_amount_exact(0, OOS_SOURCE_DERIVED, "a server of decode")
-                                   : w->activation.forward;
+                                   : beyond(w->activation.forward, w->captured_step);
     oos_moment_hold(moment, encodes ? OOS_OWNER_ENCODER : OOS_OWNER_ACTIVATIONS,
                     encodes ? w->activation.encoder : forward);
     oos_moment_hold(moment, OOS_OWNER_SAMPLER, logits(w));
@@ -849,11 +866,41 @@ static oomsight_status own_settings(work *w, oomsight_error *reterr)
     return OOMSIGHT_OK;
 }
 
+/* Bytes on each rank of the hierarchical cache in host memory (mem_cache/pool_host/base.py); 0: none, or as much as there is. */
+static double host_pool(const work *w)
+{
+    enum { RATIO = 2 };
+    const sglang_request *r = w->sglang->request;
+    if (!r->hierarchical || !w->plan->kv.tokens) return 0;
+    if (r->host_gb.known && r->host_gb.value > 0) return r->host_gb.value * 1e9;
+    if (!r->host_ratio.known && w->sglang->rules->host_pool_fits) return 0;
+    return oos_f64_or(r->host_ratio, RATIO) * (double)w->plan->kv.tokens * w->plan->layout.bytes_per_token;
+}
+
+/* NULL: there is none, or no memory. The engine leaves so much of the host free. */
+static const char *host_told(work *w)
+{
+    enum { KEPT_GIB = 10 };
+    double const each = host_pool(w) / 0x1p30,
+                 all = each * (double)(sglang_of(w->plan)->tp * sglang_of(w->plan)->pp),
+                 host = (double)w->plan->device.host_bytes / 0x1p30;
+    if (!(each > 0)) return NULL;
+    w->plan->host_short = host > 0 && all + KEPT_GIB > host;
+    return oos_arena_format(
+        w->arena,
+        w->plan->host_short
+            ? "the hierarchical cache takes %.1f GiB of host memory on each rank, %.1f in all, with %d "
+              "more kept free: \"Not enough host memory available\""
+            : "the hierarchical cache takes %.1f GiB of host memory on each rank, %.1f in all, with %d "
+              "more kept free",
+        each, all, KEPT_GIB);
+}
+
 /* What no other figure says: the engine's guess beside what is counted. */
 static oomsight_status notes_put(work *w, sglang_start *setup, oomsight_error *reterr)
 {
     const oos_moment *serving = moment_of(w->plan, OOS_PHASE_RUNTIME_PREFILL);
-    const char **notes = OOS_NEW_ARRAY(w->arena, const char *, 3);
+    const char **notes = OOS_NEW_ARRAY(w->arena, const char *, 4);
     if (!notes) return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for the notes");
     if (serving && serving->ok && w->plan->answer.verdict != OOMSIGHT_VERDICT_UNKNOWN)
         notes[w->plan->told.resolved_count++] = oos_arena_format(
@@ -872,6 +919,8 @@ static oomsight_status notes_put(work *w, sglang_start *setup, oomsight_error *r
             "one request of %llu tokens does not fit the pool of %llu: longer requests "
             "are turned away",
             (unsigned long long)setup->context_length, (unsigned long long)w->plan->kv.tokens);
+    const char *host = host_told(w);
+    if (host) notes[w->plan->told.resolved_count++] = host;
     if (w->sglang->request->release_unread)
         notes[w->plan->told.resolved_count++] =
             "this release was not read: the rules of the one before it are used";
@@ -900,6 +949,18 @@ static double drafted_cell(const work *w)
         indexers += all || model->attentions[model->layers[i].attention].indexer_dim > 0;
     double const rows = w->pool.cell - keys * (double)indexers, layers = (double)w->drafts.layers;
     return floor(rows * layers / (double)w->pool.layers) + keys * layers;
+}
+
+/* What captured prefill keeps. */
+static oos_amount captured_step(const work *w, const oos_forward *step)
+{
+    const sglang_setup *s = w->sglang;
+    oos_activation activation;
+    oos_forward captured = *step;
+    if (!s->prefill_graphs) return (oos_amount){0};
+    captured.tokens = oos_min(step->tokens, s->prefill_tokens);
+    oos_forward_activation(&captured, &activation);
+    return activation.forward;
 }
 
 static oomsight_status sizes_fill(work *w, sglang_start *setup, oomsight_error *reterr)
@@ -937,6 +998,7 @@ static oomsight_status sizes_fill(work *w, sglang_start *setup, oomsight_error *
     plan->sizes.context = w->outside.context;
     plan->sizes.communicators = w->outside.nccl;
     w->pool = oos_sglang_pool_of(w->sglang->request, setup);
+    w->captured_step = captured_step(w, &step);
     graphs_of(w, &w->graphs);
     w->pool.cell += drafted_cell(w);
     w->built = oos_sglang_take_built(w->sglang->request->exact, w->drafts.method != NULL,

@@ -71,7 +71,9 @@ typedef struct sglang_request {
     oos_u64 adapter_rank;                       /* --max-lora-rank */
     unsigned adapter_modules;                   /* --lora-target-modules; 0: those of the files */
     bool deterministic;                         /* --enable-deterministic-inference */
-    bool release_unread;                        /* the release lies between two that were read */
+    bool hierarchical; /* --enable-hierarchical-cache: a pool in host memory beside that of the device */
+    oos_f64 host_ratio, host_gb; /* ... of so many of its tokens; of so much on each rank, as 10^9 bytes */
+    bool release_unread;         /* the release lies between two that were read */
     bool release_early;     /* ... or before the first: states, images and draft models were not read there */
     const char *unread;     /* a mechanism that nobody has read here, as a sentence; NULL: none */
     const oos_exact *exact; /* resolved by the installed engine; NULL: here */
