@@ -28,10 +28,11 @@ SEVERAL = [("vllm", "--enable-lora --max-loras 2 --max-lora-rank 32 --max-num-se
            ("vllm", "--tensor-parallel-size 2 --max-model-len 8192 --enforce-eager --kv-cache-dtype fp8 --no-enable-prefix-caching --seed 1 --port 80"),
            ("sglang", "--tp-size 2 --context-length 8192 --disable-cuda-graph --disable-radix-cache --random-seed 1 --max-running-requests 8 --chunked-prefill-size 512")]
 PARSE = {"vllm": """
-from vllm.utils.argparse_utils import FlexibleArgumentParser
-from vllm.entrypoints.openai.cli_args import make_arg_parser
-parser = make_arg_parser(FlexibleArgumentParser())
-def parse(words): parser.parse_args(words)
+sys.path.insert(0, TOOLS)
+import dump_flags
+dump_flags.pretend_cuda()
+top, serve = dump_flags.build_parsers()
+def parse(words): serve.parse_args(words)
 """, "sglang": """
 import argparse
 from sglang.srt.server_args import ServerArgs
@@ -39,8 +40,8 @@ parser = argparse.ArgumentParser()
 ServerArgs.add_cli_args(parser)
 def parse(words): parser.parse_args(["--model-path"] + words)
 """}
+HEAD = "import contextlib, io, json, sys\nTOOLS = %r\n" % os.path.join(HERE, "..", "..", "tools")
 LOOP = """
-import contextlib, io, json, sys
 answers = []
 for words in json.load(sys.stdin):
     said = io.StringIO()
@@ -84,7 +85,7 @@ def translated(binary, engine, words):
 def parsed(folder, commands):
     with open(os.devnull, "w", encoding="utf-8") as nowhere:
         engine = "vllm" if "vllm" in os.path.basename(folder) else "sglang"
-        out = subprocess.run([os.path.join(folder, "bin", "python"), "-c", PARSE[engine] + LOOP], input=json.dumps(commands), stdout=subprocess.PIPE, stderr=nowhere, text=True,
+        out = subprocess.run([os.path.join(folder, "bin", "python"), "-c", HEAD + PARSE[engine] + LOOP], input=json.dumps(commands), stdout=subprocess.PIPE, stderr=nowhere, text=True,
                              env=dict(engines.environment(folder), CUDA_VISIBLE_DEVICES=""), check=False).stdout
     return json.loads(out.rsplit("ANSWERS ", 1)[1])
 

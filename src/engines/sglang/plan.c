@@ -212,7 +212,7 @@ static oos_forward step_of(const sglang_start *setup, uint64_t decoding, bool im
                          .runner_bytes = oos_add(oos_mul(setup->chunk_tokens, 40), tables),
                          .sampler = {.sorts = true, .few_apart = true},
                          .media = {.runs = setup->multimodal && images, .images_most = 999},
-                         .communicators = (uint64_t)(setup->tp > 1) + (setup->dp > 1) +
+                         .communicators = (uint64_t)(setup->tp > 1) + (setup->pp > 1) + (setup->dp > 1) +
                                           (experts && oos_mul(setup->tp, setup->dp) > 1),
                          .communicators_early = setup->rules->nccl_before_snapshot};
 }
@@ -931,7 +931,8 @@ static oomsight_status notes_put(work *w, sglang_start *setup, oomsight_error *r
 static oos_amount communicators_of(const sglang_start *setup)
 {
     oos_constant_where const where = {
-        .ranks = setup->tp, .nvlink = oos_device_driver(&setup->device, setup->rules->torch_minor).nvlink};
+        .ranks = oos_mul(setup->tp, setup->pp),
+        .nvlink = oos_device_driver(&setup->device, setup->rules->torch_minor).nvlink};
     oos_constant const seen = oos_constant_at(&oos_sglang_constants, SGLANG_communicators, &where);
     oos_assert(seen.low <= seen.value && seen.value <= seen.high);
     return oos_amount_guess(seen.value, seen.low, seen.high, "NCCL communicators and all-reduce buffers");
@@ -993,7 +994,9 @@ static oomsight_status sizes_fill(work *w, sglang_start *setup, oomsight_error *
     oos_weights_add_built(&plan->sizes.weights, adapters);
     oos_forward const step = step_of(setup, w->sglang->decode_batch, w->sglang->images);
     oos_forward_activation(&step, &w->activation);
-    oos_forward_outside(&step, &w->outside);
+    oos_forward ranks = step;
+    ranks.pp = setup->pp;
+    oos_forward_outside(&ranks, &w->outside);
     if (w->outside.nccl.bytes) w->outside.nccl = communicators_of(setup); /* its groups of ranks are others */
     plan->sizes.context = w->outside.context;
     plan->sizes.communicators = w->outside.nccl;
