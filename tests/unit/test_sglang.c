@@ -875,6 +875,50 @@ static void the_workspace_of_flashinfer_is_what_the_variable_says(void **state)
     oomsight_plan_free(asked_for);
 }
 
+static uint64_t held(const oomsight_plan *plan, oos_phase phase, oos_owner owner)
+{
+    for (size_t i = 0; i < plan->plan.phase_count; i++)
+        if (plan->plan.phases[i].phase == phase) return oos_ledger_bytes(&plan->plan.phases[i].ledger, owner);
+    return 0;
+}
+
+static void captured_prefill_keeps_its_largest_step(void **state)
+{
+    (void)state;
+    oomsight_plan *whole = PLAN(24564, 0, "sglang", "serve", llama);
+    oomsight_plan *part = PLAN(24564, 0, "sglang", "serve", llama, "--cuda-graph-max-bs-prefill", "1024");
+    oomsight_plan *eager = PLAN(24564, 0, "sglang", "serve", llama, "--disable-prefill-cuda-graph");
+    uint64_t const step = held(eager, OOS_PHASE_RUNTIME_PREFILL, OOS_OWNER_ACTIVATIONS);
+    assert_true(step > 0);
+    assert_int_equal(held(whole, OOS_PHASE_RUNTIME_PREFILL, OOS_OWNER_ACTIVATIONS), 0);
+    assert_true(held(part, OOS_PHASE_RUNTIME_PREFILL, OOS_OWNER_ACTIVATIONS) > step / 2);
+    assert_true(held(whole, OOS_PHASE_CUDAGRAPH_CAPTURE, OOS_OWNER_CUDA_GRAPHS) >
+                step + held(eager, OOS_PHASE_CUDAGRAPH_CAPTURE, OOS_OWNER_CUDA_GRAPHS));
+    oomsight_plan_free(whole);
+    oomsight_plan_free(part);
+    oomsight_plan_free(eager);
+}
+
+/* Twice the tokens of the device, or what is said; and so much more that the engine keeps free. */
+static void a_hierarchical_cache_has_to_fit_the_host(void **state)
+{
+    (void)state;
+    oomsight_plan *old =
+        PLAN(24564, 0, "sglang", "serve", llama, "--enable-hierarchical-cache", "--hicache-ratio", "3");
+    oomsight_plan *fits = PLAN(24564, 0, "sglang", "serve", llama, "--enable-hierarchical-cache");
+    char note[128];
+    snprintf(note, sizeof note, "the hierarchical cache takes %.1f GiB of host memory",
+             3 * (double)oomsight_plan_kv_tokens(old) * 2 * 8 * 64 * 16 * 2 / 0x1p30);
+    bool said = false, unasked = false;
+    for (size_t i = 0; i < old->plan.told.note_count; i++)
+        said |= strstr(old->plan.told.notes[i], note) != NULL;
+    for (size_t i = 0; i < fits->plan.told.note_count; i++)
+        unasked |= strstr(fits->plan.told.notes[i], "hierarchical cache takes") != NULL;
+    assert_true(said && !unasked);
+    oomsight_plan_free(old);
+    oomsight_plan_free(fits);
+}
+
 static void more_share_is_never_fewer_tokens(void **state)
 {
     (void)state;
@@ -920,6 +964,8 @@ int main(void)
         cmocka_unit_test(slots_of_adapters_are_what_the_engine_allocates),
         cmocka_unit_test(the_stage_with_the_fewest_tokens_decides),
         cmocka_unit_test(the_workspace_of_flashinfer_is_what_the_variable_says),
+        cmocka_unit_test(captured_prefill_keeps_its_largest_step),
+        cmocka_unit_test(a_hierarchical_cache_has_to_fit_the_host),
         cmocka_unit_test(more_share_is_never_fewer_tokens),
     };
     return cmocka_run_group_tests(tests, open_data, close_data);
