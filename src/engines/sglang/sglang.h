@@ -230,6 +230,7 @@ typedef enum sglang_lever {
     LEVER_CHUNK,
     LEVER_GRAPHS,
     LEVER_REQUESTS,
+    LEVER_ADAPTERS,
     LEVER_CONTEXT,
     LEVER_KV,
     LEVER_PARALLEL,
