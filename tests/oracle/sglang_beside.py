@@ -248,7 +248,7 @@ def planned(binary, version, gpu, place, flags, used=0):
                          stdout=subprocess.PIPE, check=False).stdout
     plan = json.loads(out)
     own = (plan.get("setup") or {}).get("own") or {}
-    return {"verdict": plan["verdict"], "fraction": own.get("mem_fraction_static"), "weights": plan["weights_bytes"] - plan["weights"].get("draft_param_bytes", 0), "tokens": (plan["kv"] or {}).get("tokens"),
+    return {"verdict": plan["verdict"], "fraction": own.get("mem_fraction_static"), "weights": plan["weights_bytes"] - plan["weights"].get("draft_param_bytes", 0) - plan["weights"].get("lora_bytes", 0), "tokens": (plan["kv"] or {}).get("tokens"),
             "outside": sum(h["bytes"] for p in plan["phases"] if p["phase"] == "weight_load" for h in p["holds"] if h["owner"] != "weights"),
             "peaks": {p["phase"]: sum(h["bytes"] for h in p["holds"]) for p in plan["phases"]}}
 
