@@ -232,9 +232,11 @@ def check_meanings(check, directory):
     path = os.path.join(directory, "meanings.json")
     known = {}
     for record in check.load(path) or []:
-        for engine, flag in record.items():
-            if engine in ("value", "values", "apart"):
-                continue
+        named = [(engine, flag) for engine, flag in record.items() if engine not in ("value", "values", "apart", "also", "keys")]
+        named += [(engine, pair[0]) for engine, pairs in record.get("also", {}).items() for pair in pairs]
+        other = [engine for engine in ("vllm", "sglang") if engine not in record]
+        named += [(engine, target[0]) for engine in other for targets in record.get("keys", {}).values() for target in targets]
+        for engine, flag in named:
             if engine not in known:
                 table = check.load(os.path.join(directory, engine, "flags.json")) or {"flags": []}
                 known[engine] = {name for one in table["flags"] for name in one["names"]}

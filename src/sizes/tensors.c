@@ -33,6 +33,7 @@ oos_cut oos_cut_of(const oos_shard *shard)
         .wide_mxfp4_bias = by_triton,
         .swizzled_mxfp4 = shard->capability == 90 && ways->torch_minor >= 9,
         .keeps_scales = ways->mxfp4_keeps_scales,
+        .pads_values = ways->mxfp4_pads_values,
         .nested_constants = ways->bnb_nests_constants,
         .unpacks_awq = ways->awq_unpacks > (is(asked, "awq") ? 1 : 0) && shard->capability >= 75,
         .split_limit = ways->split_limit_bytes,
@@ -217,7 +218,8 @@ bool oos_is_made_online(const oos_matrix *matrix, const oos_quant *quant)
 static void put_swizzled(list *l, const oos_cut *cut, const oos_matrix *matrix, const oos_piece *p)
 {
     uint64_t const cells = oos_mul(p->rows, p->columns), groups = oos_round_up(oos_cdiv(p->columns, 32), 2);
-    put(l, cells / 2);
+    uint64_t const padded = oos_mul(oos_round_up(p->rows, 256), oos_round_up(p->columns, 128));
+    put(l, (cut->pads_values ? padded : cells) / 2);
     put(l, oos_mul(oos_round_up(p->rows, 256), groups));
     if (cut->keeps_scales) put(l, cells / 32);
     if (matrix->bias) put(l, oos_mul(4, p->rows));

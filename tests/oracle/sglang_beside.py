@@ -112,6 +112,19 @@ MODELS = {
     "llama-8b": models.MODELS["llama-3.1-8b"], "llama-8b awq": models.MODELS["llama-3.1-8b-awq"], "qwen3-8b": models.MODELS["qwen3-8b"],
     "llama-1b": models.MODELS["llama-3.2-1b"], "deepseek-v2-lite": models.MODELS["deepseek-v2-lite"], "opt, 4 layers": small("opt-1.3b", 4),
 }
+# Kind: model, flags. Each starts with the engine's own backends, see DEFAULTS.
+KINDS = {
+    "dense": ("qwen3, 4 layers", []), "experts": ("qwen3-moe, 4 layers", []), "latent attention": ("deepseek-v2, 4 layers", []),
+    "sparse latent attention": ("deepseek-v3.2, 4 layers", []), "sliding windows": ("small-sliding", []), "linear attention": ("qwen3-next, 4 layers", []),
+    "Mamba": ("nemotron-h, 4 layers", []), "tower": ("small qwen3-vl", []), "AWQ": ("llama awq, 4 layers", []), "GPTQ": ("llama gptq, 4 layers", []),
+    "FP8": ("llama fp8, 4 layers", []), "MXFP4": ("gpt-oss mxfp4, 4 layers", []), "FP8 cache": ("qwen3, 4 layers", ["--kv-cache-dtype", "fp8_e4m3"]),
+    "EAGLE": ("small-llama", ["--speculative-algorithm", "EAGLE", "--speculative-draft-model-path", "small-llama's draft"] + DRAFTS),
+    "EAGLE3": ("small-llama", ["--speculative-algorithm", "EAGLE3", "--speculative-draft-model-path", "small-llama's third draft"] + DRAFTS),
+    "MTP": ("deepseek-v3, 4 layers", ["--speculative-algorithm", "NEXTN"] + DRAFTS), "n-grams": ("small-llama", ["--speculative-algorithm", "NGRAM", "--speculative-num-draft-tokens", "4"]),
+    "LoRA": ("small-llama", ["--enable-lora", "--max-lora-rank", "16", "--lora-target-modules", "all"]),
+    "LoRA of rank 64, 4 at once": ("qwen3, 4 layers", ["--enable-lora", "--max-lora-rank", "64", "--max-loras-per-batch", "4", "--lora-target-modules", "q_proj", "v_proj"]),
+}
+STAGES = {"stages, dense": "qwen3, 4 layers", "stages, experts": "qwen3-moe, 4 layers", "stages, tied": "llama-1b", "stages, latent attention": "deepseek-v2, 4 layers"}
 TOWERS = {"small qwen3-vl": "qwen3_vl", "small gemma3": "gemma3"}
 # name, device, model, flags, more options of the dry run
 STARTS = [
@@ -185,6 +198,9 @@ STARTS = [
     ("graphs of decode, whole", "H100", "qwen3-8b", DECODE),
     ("eager, whole, 0.9", "H100", "llama-8b", PLAIN + ["--mem-fraction-static", "0.9"]),
 ]
+STARTS += [("default, %s, %s, %s" % (way, kind, gpu), gpu, model, flags + graphs + UNWARMED)
+           for way, graphs in (("eager", EAGER), ("graphs", [])) for gpu in ("4090", "H100", "B200") for kind, (model, flags) in KINDS.items()]
+STARTS += [("default, eager, %s" % kind, "4090x2", model, EAGER + UNWARMED + ["--pp-size", "2"]) for kind, model in STAGES.items()]
 
 
 def tower_of(folder, name):
@@ -232,7 +248,7 @@ def planned(binary, version, gpu, place, flags, used=0):
                          stdout=subprocess.PIPE, check=False).stdout
     plan = json.loads(out)
     own = (plan.get("setup") or {}).get("own") or {}
-    return {"verdict": plan["verdict"], "fraction": own.get("mem_fraction_static"), "weights": plan["weights_bytes"] - plan["weights"].get("draft_param_bytes", 0), "tokens": (plan["kv"] or {}).get("tokens"),
+    return {"verdict": plan["verdict"], "fraction": own.get("mem_fraction_static"), "weights": plan["weights_bytes"] - plan["weights"].get("draft_param_bytes", 0) - plan["weights"].get("lora_bytes", 0), "tokens": (plan["kv"] or {}).get("tokens"),
             "outside": sum(h["bytes"] for p in plan["phases"] if p["phase"] == "weight_load" for h in p["holds"] if h["owner"] != "weights"),
             "peaks": {p["phase"]: sum(h["bytes"] for h in p["holds"]) for p in plan["phases"]}}
 

@@ -517,8 +517,12 @@ static void the_list_of_sliding_pools_is_the_engines(void **state)
     oos_argument_facts *facts;
     assert_int_equal(oos_architectures_load(arena, NULL, "sglang", &facts, NULL), OOMSIGHT_OK);
     sglang_rules const rules = {.facts = facts, .sliding_pools = true};
-    sglang_start const setup = {
-        .model = &model, .rules = &rules, .tp = 1, .attention_tp = 1, .dtype = OOS_DTYPE_BF16};
+    sglang_start const setup = {.model = &model,
+                                .rules = &rules,
+                                .tp = 1,
+                                .attention_tp = 1,
+                                .last_layer = 2,
+                                .dtype = OOS_DTYPE_BF16};
     sglang_request const request = {.swa_ratio = 0.8, .page = 1};
     assert_int_equal(oos_sglang_pool_of(&request, &setup).full_bytes, 2 * 8 * 128 * 2);
     model.architecture = "Gemma4ForCausalLM";
@@ -656,8 +660,12 @@ static void states_have_a_share_of_the_pool(void **state)
                                  .layer_count = starts[i].layers,
                                  .attentions = &starts[i].attention,
                                  .attention_count = 1};
-        sglang_start const setup = {
-            .model = &model, .rules = &rules, .tp = 1, .attention_tp = 1, .dtype = OOS_DTYPE_BF16};
+        sglang_start const setup = {.model = &model,
+                                    .rules = &rules,
+                                    .tp = 1,
+                                    .attention_tp = 1,
+                                    .last_layer = model.layer_count,
+                                    .dtype = OOS_DTYPE_BF16};
         sglang_request const request = {.state_share = 0.9, .page = 1};
         sglang_states states = oos_sglang_states_of(&request, &setup);
         assert_null(states.unread);
@@ -802,6 +810,115 @@ static void the_installed_engine_has_the_last_word(void **state)
     oomsight_plan_free(after_all);
 }
 
+/* Sums by hand: hidden 2048, heads 32 and 8 of 64, MLP 8192, 16 layers, 128,256 words; two bytes each. */
+static void slots_of_adapters_are_what_the_engine_allocates(void **state)
+{
+    (void)state;
+    oomsight_plan *all = PLAN(24564, 0, "sglang", "serve", llama, "--enable-lora", "--max-lora-rank", "16",
+                              "--lora-target-modules", "all");
+    oomsight_plan *few =
+        PLAN(24564, 0, "sglang", "serve", llama, "--lora-paths", "a=/nowhere", "--max-lora-rank", "8",
+             "--max-loras-per-batch", "2", "--lora-target-modules", "v_proj", "o_proj");
+    oomsight_plan *unsaid = PLAN(24564, 0, "sglang", "serve", llama, "--lora-paths", "a=/nowhere");
+    oomsight_plan *states = PLAN(81920, 0, "sglang", "serve", hybrid, "--enable-lora", "--max-lora-rank",
+                                 "16", "--lora-target-modules", "q_proj");
+    uint64_t const qkv = 3 * 2048 + 3072, out = 2048 + 2048, up = 2 * 2048 + 16384, down = 8192 + 2048;
+    uint64_t const ends = 2 * (128256 + 2048);
+    assert_int_equal(all->plan.sizes.weights.lora_bytes, 8 * 16 * (16 * (qkv + out + up + down) + ends) * 2);
+    assert_int_equal(few->plan.sizes.weights.lora_bytes, 2 * 8 * 16 * (qkv + out) * 2);
+    assert_true(oomsight_plan_kv_tokens(all) > 0 &&
+                oomsight_plan_kv_tokens(few) > oomsight_plan_kv_tokens(all));
+    assert_int_equal(oomsight_plan_verdict(unsaid), OOMSIGHT_VERDICT_UNKNOWN);
+    assert_int_equal(oomsight_plan_verdict(states), OOMSIGHT_VERDICT_UNKNOWN);
+    oomsight_plan_free(all);
+    oomsight_plan_free(few);
+    oomsight_plan_free(unsaid);
+    oomsight_plan_free(states);
+}
+
+/* 12 layers, those that are left over in the last stages; the head is built on the last of this class alone. */
+static void the_stage_with_the_fewest_tokens_decides(void **state)
+{
+    (void)state;
+    oomsight_plan *whole = PLAN(45457, 0, "sglang", "serve", latent);
+    oomsight_plan *two = PLAN(45457, 0, "sglang", "serve", latent, "--pp-size", "2");
+    oomsight_plan *five = PLAN(45457, 0, "sglang", "serve", latent, "--pp-size", "5");
+    const sglang_start *of_five = five->plan.detail;
+    assert_true(oomsight_plan_kv_tokens(two) > 2 * oomsight_plan_kv_tokens(whole));
+    assert_true(oomsight_plan_kv_tokens(five) > oomsight_plan_kv_tokens(two));
+    assert_string_equal(of_five->stage_layers, "2,2,2,3,3");
+    assert_int_equal(of_five->stage, 4);
+    assert_int_equal(of_five->last_layer, 12);
+    assert_int_equal(of_five->first_layer, 9);
+    oomsight_plan *beside = PLAN(81920, 0, "sglang", "serve", hybrid, "--pp-size", "2");
+    assert_int_equal(oomsight_plan_verdict(beside), OOMSIGHT_VERDICT_UNKNOWN);
+    oomsight_plan_free(whole);
+    oomsight_plan_free(two);
+    oomsight_plan_free(five);
+    oomsight_plan_free(beside);
+}
+
+static void the_workspace_of_flashinfer_is_what_the_variable_says(void **state)
+{
+    (void)state;
+    oomsight_plan *usual = PLAN(24564, 0, "sglang", "serve", llama, "--disable-cuda-graph");
+    oomsight_plan *asked_for = PLAN(24564, 0, "SGLANG_FLASHINFER_WORKSPACE_SIZE=1073741824", "sglang",
+                                    "serve", llama, "--disable-cuda-graph");
+    uint64_t sums[2] = {0};
+    const oomsight_plan *plans[] = {usual, asked_for};
+    for (size_t i = 0; i < 2; i++)
+        for (size_t p = 0; p < plans[i]->plan.phase_count; p++)
+            if (plans[i]->plan.phases[p].phase == OOS_PHASE_KV_ALLOC)
+                sums[i] = plans[i]->plan.phases[p].peak_bytes;
+    assert_int_equal(sums[1] - sums[0], (uint64_t)(1024 - 384) << 20);
+    oomsight_plan_free(usual);
+    oomsight_plan_free(asked_for);
+}
+
+static uint64_t held(const oomsight_plan *plan, oos_phase phase, oos_owner owner)
+{
+    for (size_t i = 0; i < plan->plan.phase_count; i++)
+        if (plan->plan.phases[i].phase == phase) return oos_ledger_bytes(&plan->plan.phases[i].ledger, owner);
+    return 0;
+}
+
+static void captured_prefill_keeps_its_largest_step(void **state)
+{
+    (void)state;
+    oomsight_plan *whole = PLAN(24564, 0, "sglang", "serve", llama);
+    oomsight_plan *part = PLAN(24564, 0, "sglang", "serve", llama, "--cuda-graph-max-bs-prefill", "1024");
+    oomsight_plan *eager = PLAN(24564, 0, "sglang", "serve", llama, "--disable-prefill-cuda-graph");
+    uint64_t const step = held(eager, OOS_PHASE_RUNTIME_PREFILL, OOS_OWNER_ACTIVATIONS);
+    assert_true(step > 0);
+    assert_int_equal(held(whole, OOS_PHASE_RUNTIME_PREFILL, OOS_OWNER_ACTIVATIONS), 0);
+    assert_true(held(part, OOS_PHASE_RUNTIME_PREFILL, OOS_OWNER_ACTIVATIONS) > step / 2);
+    assert_true(held(whole, OOS_PHASE_CUDAGRAPH_CAPTURE, OOS_OWNER_CUDA_GRAPHS) >
+                step + held(eager, OOS_PHASE_CUDAGRAPH_CAPTURE, OOS_OWNER_CUDA_GRAPHS));
+    oomsight_plan_free(whole);
+    oomsight_plan_free(part);
+    oomsight_plan_free(eager);
+}
+
+/* Twice the tokens of the device, or what is said; and so much more that the engine keeps free. */
+static void a_hierarchical_cache_has_to_fit_the_host(void **state)
+{
+    (void)state;
+    oomsight_plan *old =
+        PLAN(24564, 0, "sglang", "serve", llama, "--enable-hierarchical-cache", "--hicache-ratio", "3");
+    oomsight_plan *fits = PLAN(24564, 0, "sglang", "serve", llama, "--enable-hierarchical-cache");
+    char note[128];
+    snprintf(note, sizeof note, "the hierarchical cache takes %.1f GiB of host memory",
+             3 * (double)oomsight_plan_kv_tokens(old) * 2 * 8 * 64 * 16 * 2 / 0x1p30);
+    bool said = false, unasked = false;
+    for (size_t i = 0; i < old->plan.told.note_count; i++)
+        said |= strstr(old->plan.told.notes[i], note) != NULL;
+    for (size_t i = 0; i < fits->plan.told.note_count; i++)
+        unasked |= strstr(fits->plan.told.notes[i], "hierarchical cache takes") != NULL;
+    assert_true(said && !unasked);
+    oomsight_plan_free(old);
+    oomsight_plan_free(fits);
+}
+
 static void more_share_is_never_fewer_tokens(void **state)
 {
     (void)state;
@@ -844,6 +961,11 @@ int main(void)
         cmocka_unit_test(a_tower_makes_the_share_smaller),
         cmocka_unit_test(what_was_not_read_is_no_answer),
         cmocka_unit_test(the_installed_engine_has_the_last_word),
+        cmocka_unit_test(slots_of_adapters_are_what_the_engine_allocates),
+        cmocka_unit_test(the_stage_with_the_fewest_tokens_decides),
+        cmocka_unit_test(the_workspace_of_flashinfer_is_what_the_variable_says),
+        cmocka_unit_test(captured_prefill_keeps_its_largest_step),
+        cmocka_unit_test(a_hierarchical_cache_has_to_fit_the_host),
         cmocka_unit_test(more_share_is_never_fewer_tokens),
     };
     return cmocka_run_group_tests(tests, open_data, close_data);

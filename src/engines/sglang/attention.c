@@ -2,10 +2,11 @@
  * captured batches. Read from the sources of 0.4.6 to 0.5.23: layers/attention/..._backend.py, get_default_attn_backend(). */
 #include "engines/sglang/sglang.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 /* MiB; the large one by a list of architectures in flashinfer_backend.py. */
-enum { USUAL = 384, LARGE = 512, TRTLLM = 512, TRTLLM_LATENT = 150 };
+enum { USUAL = 384, LARGE = 512, DETERMINISTIC = 2048, TRTLLM = 512, TRTLLM_LATENT = 150 };
 
 /* The architecture's word `attention`. */
 enum { TRITON_BEFORE_HOPPER = 1, TRITON_BEFORE_BLACKWELL = 2, TRITON_BY_STATES = 3 };
@@ -57,12 +58,26 @@ static uint64_t wrappers_bytes(const char *kernel, const sglang_start *setup, ui
     return wraps ? oos_round_up(count, IN_SEGMENT) / IN_SEGMENT * SEGMENT_MIB * OOS_MIB : 0;
 }
 
-static uint64_t workspace_mib(const char *kernel, const sglang_start *setup)
+static uint64_t asked_mib(const sglang_start *setup, uint64_t usual)
 {
-    bool const latent = setup->model->mla;
-    uint64_t const library = !latent && says(setup, "large_workspace") ? LARGE : USUAL;
+    const oos_given_variable *given =
+        setup->env ? oos_engine_env_given(setup->env, "SGLANG_FLASHINFER_WORKSPACE_SIZE") : NULL;
+    return given && given->value ? strtoull(given->value, NULL, 10) / OOS_MIB : usual;
+}
+
+/* FlashInfer's: some classes set it, whatever the variable says, and so do kernels that give the same sums each time. */
+static uint64_t library_mib(const sglang_request *r, const sglang_start *setup)
+{
+    if (!setup->model->mla && r->deterministic) return DETERMINISTIC;
+    return !setup->model->mla && says(setup, "large_workspace") ? LARGE : asked_mib(setup, USUAL);
+}
+
+static uint64_t workspace_mib(const sglang_request *r, const char *kernel, const sglang_start *setup)
+{
+    uint64_t const library = library_mib(r, setup);
     if (strcmp(kernel, "dsa") == 0) return setup->device.capability >= 100 ? library : 0;
-    if (strcmp(kernel, "trtllm_mha") == 0) return library + TRTLLM; /* it is made from FlashInfer's */
+    if (strcmp(kernel, "trtllm_mha") == 0)
+        return oos_add(library, asked_mib(setup, TRTLLM)); /* beside FlashInfer's */
     if (strcmp(kernel, "trtllm_mla") == 0) return library + TRTLLM_LATENT;
     bool const has = strcmp(kernel, "flashinfer") == 0 || strcmp(kernel, "flashmla") == 0 ||
                      strcmp(kernel, "cutlass_mla") == 0;
@@ -84,7 +99,8 @@ uint64_t oos_sglang_attention_bytes(const sglang_request *r, const sglang_start 
     const char *kernel = oos_sglang_attention(r, setup);
     uint64_t const wrappers =
         1 + 3 * kinds_of(setup); /* for prefill from the cache, for drafts, and for decode */
-    return oos_add(workspace_mib(kernel, setup) * OOS_MIB, wrappers_bytes(kernel, setup, wrappers));
+    return oos_add(oos_mul(workspace_mib(r, kernel, setup), OOS_MIB),
+                   wrappers_bytes(kernel, setup, wrappers));
 }
 
 uint64_t oos_sglang_captured_bytes(const sglang_request *r, const sglang_start *setup, uint64_t sizes,

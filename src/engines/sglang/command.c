@@ -78,6 +78,12 @@ static const char *const modelled[] = {"--tp-size",
                                        "--dsa-decode-backend",
                                        "--nsa-prefill-backend",
                                        "--nsa-decode-backend",
+                                       "--enable-lora",
+                                       "--lora-paths",
+                                       "--max-lora-rank",
+                                       "--max-loras-per-batch",
+                                       "--lora-target-modules",
+                                       "--enable-deterministic-inference",
                                        NULL};
 
 /* The model that drafts is opened beside the one that is served. */
@@ -117,8 +123,6 @@ static const struct {
     {"--moe-a2a-backend", "none", "buffers through which experts exchange tokens"},
     {"--enable-deepep-moe", NULL, "buffers through which experts exchange tokens"},
     {"--moe-dense-tp-size", "", "dense layers that are split otherwise"},
-    {"--enable-lora", NULL, "adapters"},
-    {"--lora-paths", "", "adapters"},
     {"--cpu-offload-gb", "0", "weights kept on the host"},
     {"--offload-group-size", "-1", "weights kept on the host"},
     {"--dcp-size", "1", "tokens of the cache shared between ranks"},
@@ -197,7 +201,10 @@ static const char *unread_of(oos_arena *arena, const oos_serve *serve, const sgl
             return oos_arena_format(arena, "%s brings %s, which is not modelled for SGLang", unread[i].flag,
                                     unread[i].what);
     }
-    if (request->pp > 1) return "pipeline parallelism is not modelled for SGLang";
+    if (request->adapters && (!request->adapter_rank.known || !request->adapter_modules))
+        return "adapters without --max-lora-rank and --lora-target-modules take what their files say, which "
+               "is "
+               "not read for SGLang";
     if (request->ep > 1 && request->ep != request->tp)
         return "experts shared between some of the ranks only are not modelled for SGLang";
     return NULL;
@@ -316,6 +323,15 @@ void oos_sglang_request_read(oos_arena *arena, const oos_serve *serve, sglang_re
                                                                                  : "--nsa-decode-backend"),
     };
     if (is_given(serve, "--enable-ep-moe")) r.ep = r.tp;
+    enum { SLOTS_USUAL = 8 };
+    if (is_given(serve, "--enable-lora") || is_given(serve, "--lora-paths"))
+        r.adapters = oos_max(1, oos_u64_or(number_of(serve, "--max-loras-per-batch"), SLOTS_USUAL));
+    r.adapter_rank = number_of(serve, "--max-lora-rank");
+    r.adapter_modules = oos_sglang_adapter_modules(value_of(serve, "--lora-target-modules"));
+    r.hierarchical = is_given(serve, "--enable-hierarchical-cache");
+    r.host_ratio = real_of(serve, "--hicache-ratio");
+    r.host_gb = real_of(serve, "--hicache-size");
+    r.deterministic = is_given(serve, "--enable-deterministic-inference");
     const char *compressed = value_of(serve, "--dsv4-attn-backend");
     r.experts_runner = value_of(serve, "--moe-runner-backend");
     if (r.experts_runner && strcmp(r.experts_runner, "auto") == 0) r.experts_runner = NULL;

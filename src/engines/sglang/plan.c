@@ -34,8 +34,11 @@ typedef struct work {
     oos_activation activation;
     oos_outside outside;
     oos_graphs graphs;
+    oos_amount
+        captured_step; /* the largest captured step of prefill: held by its graphs, and used again by steps that are not captured */
     oos_amount free; /* before loading: what the static fraction is a fraction of */
     uint64_t table_bytes, attention_bytes;
+    uint64_t *param_bytes; /* of each stage */
     uint64_t cached_bytes; /* rests of segments beside the weights */
     bool built;            /* sizes are those of the installed engine's classes */
 } work;
@@ -103,6 +106,8 @@ static void setup_fill(const oos_start *start, const sglang_request *request, co
     setup->attention_tp = request->replicated ? oos_max(1, setup->tp / request->dp) : setup->tp;
     setup->dp = request->replicated ? 1 : request->dp; /* replicated attention divides the ranks of `tp` */
     setup->ep = request->ep > 1 ? setup->tp : 1;
+    setup->pp = oos_min(request->pp, oos_max(1, start->model->layer_count));
+    setup->last_layer = start->model->layer_count;
     setup->dtype = dtype_of(request, start->model, start->device.capability);
     setup->head_replicated = request->head_replicated;
     setup->kv_fp8 = kv_is_fp8(request, start->model, start->device.capability, &unread);
@@ -118,27 +123,53 @@ static void setup_fill(const oos_start *start, const sglang_request *request, co
     setup->capture_count = oos_min(CAPTURES_MOST, sglang->decode_graphs);
 }
 
+/* What "stages" of an architecture says: its head is built on the last, or on each. */
+enum { HEAD_ON_LAST = 1, HEAD_EVERYWHERE = 2 };
+
+/* get_pp_indices(): even shares; the rest goes to the last stages, one each, or before all of it to the last. NULL: no memory. */
+static const char *stages_of(oos_arena *arena, const sglang_start *setup)
+{
+    uint64_t const layers = setup->model->layer_count, share = layers / setup->pp, rest = layers % setup->pp;
+    const oos_given_variable *given =
+        setup->env ? oos_engine_env_given(setup->env, "SGLANG_PP_LAYER_PARTITION") : NULL;
+    const char *list = "";
+    if (given && given->value) return oos_arena_copy(arena, oos_view_of(given->value));
+    for (uint64_t i = 0; list && i < setup->pp; i++) {
+        uint64_t const from_end = setup->pp - i;
+        uint64_t const more = setup->rules->stages_even ? from_end <= rest : from_end == 1 ? rest : 0;
+        list = oos_arena_format(arena, "%s%s%llu", list, i ? "," : "", (unsigned long long)(share + more));
+    }
+    return list;
+}
+
 /* One rank of it. */
 static oos_shard shard_of(const sglang_start *setup)
 {
     const sglang_rules *rules = setup->rules;
     const char *conf = setup->env ? setup->env->alloc_conf : NULL;
-    return (oos_shard){.model = setup->model,
-                       .tp = setup->tp,
-                       .pp = 1,
-                       .dp = setup->dp,
-                       .ep = setup->ep,
-                       .capability = setup->device.capability,
-                       .dtype = setup->dtype,
-                       .multimodal = setup->multimodal,
-                       .ways = {.quantization = setup->quantization,
-                                .load_format = setup->load_format,
-                                .expandable_segments = conf && strstr(conf, "expandable_segments:True"),
-                                .torch_minor = rules->torch_minor,
-                                .mxfp4_by_triton = rules->mxfp4_by_triton,
-                                .bnb_nests_constants = !rules->bnb_unfolds_constants,
-                                .online_quantisation = rules->online_quantisation,
-                                .head_untied = !rules->wrapper_ties_embeddings}};
+    uint64_t const heads = oos_architecture_says(rules->facts, setup->model->architecture, "stages");
+    return (oos_shard){
+        .model = setup->model,
+        .tp = setup->tp,
+        .pp = setup->pp,
+        .dp = setup->dp,
+        .ep = setup->ep,
+        .layers_given = setup->stage_layers,
+        .capability = setup->device.capability,
+        .dtype = setup->dtype,
+        .multimodal = setup->multimodal,
+        .ways = {.quantization = setup->quantization,
+                 .load_format = setup->load_format,
+                 .expandable_segments = conf && strstr(conf, "expandable_segments:True"),
+                 .torch_minor = rules->torch_minor,
+                 .mxfp4_by_triton = rules->mxfp4_by_triton,
+                 .mxfp4_keeps_scales = true,
+                 .mxfp4_pads_values = rules->mxfp4_pads_values,
+                 .bnb_nests_constants = !rules->bnb_unfolds_constants,
+                 .online_quantisation = rules->online_quantisation,
+                 .ends_everywhere =
+                     heads == HEAD_EVERYWHERE && !setup->model->tied && setup->pp > 1 ? OOS_END_HEAD : 0,
+                 .head_untied = !rules->wrapper_ties_embeddings}};
 }
 
 /* Not read in SGLang: what the kernels were in the oldest releases of another engine. */
@@ -181,7 +212,7 @@ static oos_forward step_of(const sglang_start *setup, uint64_t decoding, bool im
                          .runner_bytes = oos_add(oos_mul(setup->chunk_tokens, 40), tables),
                          .sampler = {.sorts = true, .few_apart = true},
                          .media = {.runs = setup->multimodal && images, .images_most = 999},
-                         .communicators = (uint64_t)(setup->tp > 1) + (setup->dp > 1) +
+                         .communicators = (uint64_t)(setup->tp > 1) + (setup->pp > 1) + (setup->dp > 1) +
                                           (experts && oos_mul(setup->tp, setup->dp) > 1),
                          .communicators_early = setup->rules->nccl_before_snapshot};
 }
@@ -232,7 +263,7 @@ static void rotary_add(const sglang_start *setup, const oos_weights_table *table
 static void latent_add(const sglang_start *setup, oos_weights *weights)
 {
     if (setup->model->quant_method || setup->quantization) return; /* then the shared sizes have them */
-    for (uint64_t i = 0; i < setup->model->layer_count; i++) {
+    for (uint64_t i = setup->first_layer; i < setup->last_layer; i++) {
         const oos_attention *a = &setup->model->attentions[setup->model->layers[i].attention];
         if (a->mixer != OOS_MIXER_MLA) continue;
         uint64_t const columns =
@@ -505,11 +536,13 @@ static oomsight_status kv_alloc(work *w, oomsight_error *reterr)
     return oos_moment_close(moment, rest(w), reterr);
 }
 
-/* The engine's own allowance for its graphs, from nothing to twice as much, and what attention keeps for captured batches. */
+/* The engine's own allowance for its graphs, from nothing to twice as much, what attention keeps for captured batches, and the pool of captured
+ * prefill: as much as its largest step takes, made by a step in front of the capture (runner_utils/pool.py, GraphPoolPrecarve). */
 static void graphs_of(const work *w, oos_graphs *graphs)
 {
     const sglang_setup *s = w->sglang;
     const sglang_start *setup = sglang_of(w->plan);
+    const oos_amount *step = &w->captured_step;
     double mib = (double)(s->decode_graphs ? s->decode_batch : 0) * s->rules->reserve_batch_mib;
     if (s->prefill_graphs)
         mib += setup->model->mla && !w->pool.paged
@@ -520,9 +553,12 @@ static void graphs_of(const work *w, oos_graphs *graphs)
                    kept = oos_sglang_captured_bytes(s->request, setup, s->decode_graphs, rows, length),
                    bytes = oos_u64_from(mib * (double)OOS_MIB);
     graphs->taken =
-        bytes ? oos_amount_guess(oos_add(bytes, kept), oos_add(oos_mul(bytes, VALUE(graphs_low)) / 100, kept),
-                                 oos_add(oos_mul(bytes, VALUE(graphs_high)) / 100, kept),
-                                 "the engine's own allowance for its graphs, and indices of captured batches")
+        bytes ? oos_amount_guess(
+                    oos_add(bytes, oos_add(kept, step->bytes)),
+                    oos_add(oos_mul(bytes, VALUE(graphs_low)) / 100, oos_add(kept, step->low)),
+                    oos_add(oos_mul(bytes, VALUE(graphs_high)) / 100, oos_add(kept, step->high)),
+                    "the engine's own allowance for its graphs, indices of captured batches, and the "
+                    "pool of captured prefill")
               : oos_amount_exact(0, OOS_SOURCE_DERIVED, NULL);
 }
 
@@ -559,6 +595,16 @@ static oos_amount logits(const work *w)
                             "logits and sampler of the requests that decode");
 }
 
+/* What a step takes beyond the pool of captured ones. */
+static oos_amount beyond(oos_amount step, oos_amount captured)
+{
+    step.bytes = oos_sub(step.bytes, captured.bytes);
+    step.low = oos_sub(step.low, captured.low);
+    step.high = oos_max(step.bytes, oos_sub(step.high, captured.high));
+    step.low = oos_min(step.low, step.bytes);
+    return step;
+}
+
 /* The first full chunk beside the requests that decode: nothing has tried it before. */
 static oomsight_status prefill(work *w, oomsight_error *reterr)
 {
@@ -573,7 +619,7 @@ static oomsight_status prefill(work *w, oomsight_error *reterr)
     bool const encodes = w->activation.encoder.bytes > w->activation.forward.bytes;
     oos_amount const forward = w->sglang->request->decode_only
                                    ? oos_amount_exact(0, OOS_SOURCE_DERIVED, "a server of decode")
-                                   : w->activation.forward;
+                                   : beyond(w->activation.forward, w->captured_step);
     oos_moment_hold(moment, encodes ? OOS_OWNER_ENCODER : OOS_OWNER_ACTIVATIONS,
                     encodes ? w->activation.encoder : forward);
     oos_moment_hold(moment, OOS_OWNER_SAMPLER, logits(w));
@@ -688,6 +734,15 @@ static const char *unread_of(const work *w)
     if (w->states.layers && (w->sglang->request->prefill_only || w->sglang->request->decode_only))
         return "recurrent states between servers of prefill and of decode are not modelled for SGLang";
     if (w->states.unread) return w->states.unread;
+    const char *adapters = oos_sglang_adapters_unread(w->sglang->request, model);
+    if (adapters) return adapters;
+    if (w->sglang->request->pp > 1) {
+        if (!oos_architecture_says(rules->facts, model->architecture, "stages"))
+            return "stages of a pipeline are not modelled for this model and SGLang";
+        if (w->states.layers || w->drafts.present || w->sglang->request->replicated)
+            return "stages of a pipeline beside recurrent states, drafts or replicated attention are not "
+                   "modelled for SGLang";
+    }
     if (w->drafts.unread) return w->drafts.unread;
     if (kv) return "this --kv-cache-dtype is not modelled for SGLang";
     const char *asked = sglang_of(w->plan)->quantization;
@@ -729,7 +784,7 @@ static oomsight_status settings_tell(work *w, oomsight_error *reterr)
         oos_setting_text("dtype", oos_dtype_word(setup->dtype)),
         oos_setting_text("kv_cache_dtype", setup->kv_dtype_word),
         oos_setting_called("tp_size", oos_setting_whole("tensor_parallel_size", setup->tp)),
-        oos_setting_called("pp_size", oos_setting_whole("pipeline_parallel_size", 1)),
+        oos_setting_called("pp_size", oos_setting_whole("pipeline_parallel_size", setup->pp)),
         oos_setting_called("dp_size", oos_setting_whole("data_parallel_size", setup->dp)),
         oos_setting_called("context_length", oos_setting_whole("max_model_len", setup->context_length)),
         oos_setting_called("max_running_requests",
@@ -811,11 +866,41 @@ static oomsight_status own_settings(work *w, oomsight_error *reterr)
     return OOMSIGHT_OK;
 }
 
+/* Bytes on each rank of the hierarchical cache in host memory (mem_cache/pool_host/base.py); 0: none, or as much as there is. */
+static double host_pool(const work *w)
+{
+    enum { RATIO = 2 };
+    const sglang_request *r = w->sglang->request;
+    if (!r->hierarchical || !w->plan->kv.tokens) return 0;
+    if (r->host_gb.known && r->host_gb.value > 0) return r->host_gb.value * 1e9;
+    if (!r->host_ratio.known && w->sglang->rules->host_pool_fits) return 0;
+    return oos_f64_or(r->host_ratio, RATIO) * (double)w->plan->kv.tokens * w->plan->layout.bytes_per_token;
+}
+
+/* NULL: there is none, or no memory. The engine leaves so much of the host free. */
+static const char *host_told(work *w)
+{
+    enum { KEPT_GIB = 10 };
+    double const each = host_pool(w) / 0x1p30,
+                 all = each * (double)(sglang_of(w->plan)->tp * sglang_of(w->plan)->pp),
+                 host = (double)w->plan->device.host_bytes / 0x1p30;
+    if (!(each > 0)) return NULL;
+    w->plan->host_short = host > 0 && all + KEPT_GIB > host;
+    return oos_arena_format(
+        w->arena,
+        w->plan->host_short
+            ? "the hierarchical cache takes %.1f GiB of host memory on each rank, %.1f in all, with %d "
+              "more kept free: \"Not enough host memory available\""
+            : "the hierarchical cache takes %.1f GiB of host memory on each rank, %.1f in all, with %d "
+              "more kept free",
+        each, all, KEPT_GIB);
+}
+
 /* What no other figure says: the engine's guess beside what is counted. */
 static oomsight_status notes_put(work *w, sglang_start *setup, oomsight_error *reterr)
 {
     const oos_moment *serving = moment_of(w->plan, OOS_PHASE_RUNTIME_PREFILL);
-    const char **notes = OOS_NEW_ARRAY(w->arena, const char *, 3);
+    const char **notes = OOS_NEW_ARRAY(w->arena, const char *, 4);
     if (!notes) return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for the notes");
     if (serving && serving->ok && w->plan->answer.verdict != OOMSIGHT_VERDICT_UNKNOWN)
         notes[w->plan->told.resolved_count++] = oos_arena_format(
@@ -834,6 +919,8 @@ static oomsight_status notes_put(work *w, sglang_start *setup, oomsight_error *r
             "one request of %llu tokens does not fit the pool of %llu: longer requests "
             "are turned away",
             (unsigned long long)setup->context_length, (unsigned long long)w->plan->kv.tokens);
+    const char *host = host_told(w);
+    if (host) notes[w->plan->told.resolved_count++] = host;
     if (w->sglang->request->release_unread)
         notes[w->plan->told.resolved_count++] =
             "this release was not read: the rules of the one before it are used";
@@ -844,7 +931,8 @@ static oomsight_status notes_put(work *w, sglang_start *setup, oomsight_error *r
 static oos_amount communicators_of(const sglang_start *setup)
 {
     oos_constant_where const where = {
-        .ranks = setup->tp, .nvlink = oos_device_driver(&setup->device, setup->rules->torch_minor).nvlink};
+        .ranks = oos_mul(setup->tp, setup->pp),
+        .nvlink = oos_device_driver(&setup->device, setup->rules->torch_minor).nvlink};
     oos_constant const seen = oos_constant_at(&oos_sglang_constants, SGLANG_communicators, &where);
     oos_assert(seen.low <= seen.value && seen.value <= seen.high);
     return oos_amount_guess(seen.value, seen.low, seen.high, "NCCL communicators and all-reduce buffers");
@@ -864,25 +952,34 @@ static double drafted_cell(const work *w)
     return floor(rows * layers / (double)w->pool.layers) + keys * layers;
 }
 
+/* What captured prefill keeps. */
+static oos_amount captured_step(const work *w, const oos_forward *step)
+{
+    const sglang_setup *s = w->sglang;
+    oos_activation activation;
+    oos_forward captured = *step;
+    if (!s->prefill_graphs) return (oos_amount){0};
+    captured.tokens = oos_min(step->tokens, s->prefill_tokens);
+    oos_forward_activation(&captured, &activation);
+    return activation.forward;
+}
+
 static oomsight_status sizes_fill(work *w, sglang_start *setup, oomsight_error *reterr)
 {
     oos_plan *plan = w->plan;
-    uint64_t *param_bytes = OOS_NEW_ARRAY(w->arena, uint64_t, 1);
-    if (!param_bytes) return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for the setup");
     w->drafts = oos_sglang_drafts_of(w->sglang->request, setup);
     oos_shard shard = shard_of(setup);
     shard.ways.draft_method = w->drafts.method;
     shard.ways.draft_whole = true;
     if (w->drafts.method && !w->drafts.own) shard.draft = setup->asked->draft;
     if (w->drafts.own) shard.mtp_layers = w->drafts.layers;
-    OOS_TRY(oos_weights_of_stage(w->arena, &shard, 0, &plan->sizes.weights, reterr));
+    plan->sizes.stage = setup->stage;
+    OOS_TRY(oos_weights_of_stage(w->arena, &shard, setup->stage, &plan->sizes.weights, reterr));
     if (setup->attention_tp < setup->tp)
         OOS_TRY(replicate(w->arena, setup, shard, &plan->sizes.weights, reterr));
-    *param_bytes = plan->sizes.weights.param_bytes;
-    plan->sizes.stage_param_bytes = param_bytes;
     oos_weights_table tables[OOS_WEIGHTS_TABLES];
     size_t const table_count = tables_of(setup, w->sglang->rules, tables);
-    (void)oos_weights_cached(&shard, 0, tables, table_count, &w->cached_bytes);
+    (void)oos_weights_cached(&shard, setup->stage, tables, table_count, &w->cached_bytes);
     rotary_add(setup, tables, table_count, &plan->sizes.weights);
     latent_add(setup, &plan->sizes.weights);
     if (oos_sglang_is_compressed(setup->model)) {
@@ -892,20 +989,61 @@ static oomsight_status sizes_fill(work *w, sglang_start *setup, oomsight_error *
         oos_weights_add_built(&plan->sizes.weights, oos_add(wide, oos_sglang_compressed_tables(setup)));
     }
     head_widened(setup, &plan->sizes.weights);
+    uint64_t const adapters = oos_sglang_adapter_bytes(w->sglang->request, setup);
+    plan->sizes.weights.lora_bytes = adapters;
+    oos_weights_add_built(&plan->sizes.weights, adapters);
     oos_forward const step = step_of(setup, w->sglang->decode_batch, w->sglang->images);
     oos_forward_activation(&step, &w->activation);
-    oos_forward_outside(&step, &w->outside);
+    oos_forward ranks = step;
+    ranks.pp = setup->pp;
+    oos_forward_outside(&ranks, &w->outside);
     if (w->outside.nccl.bytes) w->outside.nccl = communicators_of(setup); /* its groups of ranks are others */
     plan->sizes.context = w->outside.context;
     plan->sizes.communicators = w->outside.nccl;
     w->pool = oos_sglang_pool_of(w->sglang->request, setup);
+    w->captured_step = captured_step(w, &step);
     graphs_of(w, &w->graphs);
     w->pool.cell += drafted_cell(w);
     w->built = oos_sglang_take_built(w->sglang->request->exact, w->drafts.method != NULL,
                                      &plan->sizes.weights, &w->pool);
-    *param_bytes = plan->sizes.weights.param_bytes;
+    w->param_bytes[setup->stage] = plan->sizes.weights.param_bytes;
     w->states = oos_sglang_states_of(w->sglang->request, setup);
     w->free = free_before(plan);
+    return OOMSIGHT_OK;
+}
+
+/* Tokens that the pool of a stage would hold. */
+static double stage_tokens(const work *w)
+{
+    const oos_weights *weights = &w->plan->sizes.weights;
+    double const left = (double)static_share(w).bytes - (double)weights->loaded_bytes -
+                        (double)w->cached_bytes - (double)w->pool.fixed_bytes;
+    return w->pool.cell > 0 ? left / w->pool.cell : left;
+}
+
+/* All stages have the tokens of the one with the fewest, and its device is planned. */
+static oomsight_status stage_find(work *w, sglang_start *setup, oomsight_error *reterr)
+{
+    uint64_t worst = 0;
+    double fewest = 0;
+    if (setup->pp > 1 && !(setup->stage_layers = stages_of(w->arena, setup)))
+        return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for the stages");
+    oos_shard const shard = shard_of(setup);
+    w->param_bytes = OOS_NEW_ARRAY(w->arena, uint64_t, setup->pp);
+    if (!w->param_bytes) return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for the setup");
+    w->plan->sizes.stage_param_bytes = w->param_bytes;
+    for (uint64_t i = 0; i <= setup->pp; i++) {
+        setup->stage = i < setup->pp ? i : worst;
+        setup->last_layer = oos_shard_layers(&shard, setup->stage, &setup->first_layer);
+        setup->last_layer += setup->first_layer;
+        OOS_TRY(sizes_fill(w, setup, reterr));
+        double const tokens = stage_tokens(w);
+        if (i < setup->pp && (i == 0 || tokens < fewest)) {
+            fewest = tokens;
+            worst = i;
+        }
+        if (setup->pp == 1) break;
+    }
     return OOMSIGHT_OK;
 }
 
@@ -942,13 +1080,13 @@ oomsight_status oos_sglang_plan(oos_arena *arena, const oos_start *start, const 
                            .model = setup->model,
                            .device = setup->device,
                            .serving.tp = setup->tp,
-                           .serving.pp = 1,
+                           .serving.pp = setup->pp,
                            .serving.dp = setup->dp,
                            .serving.attention = oos_sglang_attention(request, setup)};
     work w = {.arena = arena, .plan = ret_plan, .sglang = sglang};
     if (!request->exact)
         OOS_TRY(oos_sglang_refuse(arena, start, request, sglang, &ret_plan->refusal, reterr));
-    OOS_TRY(sizes_fill(&w, setup, reterr));
+    OOS_TRY(stage_find(&w, setup, reterr));
     OOS_TRY(phases(&w, setup, reterr));
     oos_plan_judge(ret_plan);
     explain(&w);

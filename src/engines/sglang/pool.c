@@ -43,7 +43,7 @@ static void sparse_fill(const sglang_request *r, const sglang_start *setup, sgla
     uint64_t const keys = oos_add(dim, oos_mul(dim / SPARSE_BLOCK, SPARSE_SCALE));
     bool const scaled = setup->kv_fp8 && !rows_raw(r, setup);
     uint64_t counted = 0;
-    for (uint64_t i = 0; i < model->layer_count; i++) {
+    for (uint64_t i = setup->first_layer; i < setup->last_layer; i++) {
         const oos_attention *a = &model->attentions[model->layers[i].attention];
         uint64_t const rank = a->kv_lora_rank, plain = oos_add(rank, a->rope_dim);
         uint64_t const with_scales = oos_add(oos_add(rank, oos_mul(rank / SPARSE_BLOCK, SPARSE_SCALE)),
@@ -124,7 +124,7 @@ sglang_pool oos_sglang_pool_of(const sglang_request *request, const sglang_start
     bool const apart = listed && !request->swa_off && setup->rules->sliding_pools;
     if (apart && request->sliding_by_requests && !pool.unread)
         pool.unread = "a sliding pool that is sized by requests is not modelled for SGLang";
-    for (uint64_t i = 0; i < model->layer_count; i++) {
+    for (uint64_t i = setup->first_layer; i < setup->last_layer; i++) {
         const oos_attention *a = &model->attentions[model->layers[i].attention];
         uint64_t bytes = 0;
         bool sliding = false;

@@ -67,7 +67,13 @@ typedef struct sglang_request {
     const char *dtype, *kv_dtype, *quantization, *load_format, *attention;
     const char *experts_runner;                 /* --moe-runner-backend; NULL: the usual one */
     const char *sparse_prefill, *sparse_decode; /* --dsa-prefill-backend, --dsa-decode-backend */
-    bool release_unread;                        /* the release lies between two that were read */
+    uint64_t adapters;                          /* slots for them; 0: none are taken */
+    oos_u64 adapter_rank;                       /* --max-lora-rank */
+    unsigned adapter_modules;                   /* --lora-target-modules; 0: those of the files */
+    bool deterministic;                         /* --enable-deterministic-inference */
+    bool hierarchical; /* --enable-hierarchical-cache: a pool in host memory beside that of the device */
+    oos_f64 host_ratio, host_gb; /* ... of so many of its tokens; of so much on each rank, as 10^9 bytes */
+    bool release_unread;         /* the release lies between two that were read */
     bool release_early;     /* ... or before the first: states, images and draft models were not read there */
     const char *unread;     /* a mechanism that nobody has read here, as a sentence; NULL: none */
     const oos_exact *exact; /* resolved by the installed engine; NULL: here */
@@ -98,6 +104,9 @@ typedef struct sglang_start {
     oos_device_facts device;
     const char *quantization, *load_format, *kv_dtype_word;
     uint64_t tp, dp, ep, attention_tp; /* the last: ranks that one attention is split over */
+    uint64_t pp, stage;                /* stages of the pipeline, and the one whose device is planned */
+    const char *stage_layers;          /* of each stage, "14,14" */
+    uint64_t first_layer, last_layer;  /* of the stage: [first, last) */
     oos_dtype dtype;
     bool kv_fp8;
     uint64_t context_length, max_running_requests, chunk_tokens;
@@ -146,6 +155,11 @@ typedef struct sglang_drafts {
     uint64_t layers, token_bytes;
     const char *unread;
 } sglang_drafts;
+
+/* adapters.c: slots of LoRA adapters on a rank, and why they are not known (NULL: they are). */
+unsigned oos_sglang_adapter_modules(const char *words);
+uint64_t oos_sglang_adapter_bytes(const sglang_request *request, const sglang_start *setup);
+const char *oos_sglang_adapters_unread(const sglang_request *request, const oos_model *model);
 
 sglang_drafts oos_sglang_drafts_of(const sglang_request *request, const sglang_start *setup);
 
@@ -216,6 +230,7 @@ typedef enum sglang_lever {
     LEVER_CHUNK,
     LEVER_GRAPHS,
     LEVER_REQUESTS,
+    LEVER_ADAPTERS,
     LEVER_CONTEXT,
     LEVER_KV,
     LEVER_PARALLEL,

@@ -50,7 +50,7 @@ static const oos_plan *plan_mended(oos_search *search, const oos_plan *from, con
     return oos_sglang_plan(arena, start, s->rules, request, plan, NULL) == OOMSIGHT_OK ? plan : NULL;
 }
 
-static const uint8_t let_go[] = {LEVER_EAGER,  LEVER_WEIGHTS, LEVER_KV,       LEVER_CONTEXT,
+static const uint8_t let_go[] = {LEVER_EAGER,  LEVER_WEIGHTS, LEVER_ADAPTERS, LEVER_KV,      LEVER_CONTEXT,
                                  LEVER_GRAPHS, LEVER_CHUNK,   LEVER_REQUESTS, LEVER_PARALLEL};
 
 static const oos_lever_table levers_of_sglang = {.stages = stages,

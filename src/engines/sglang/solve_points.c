@@ -6,6 +6,7 @@ const oos_lever_words oos_sglang_levers[LEVERS] = {
     {"capture", "--cuda-graph-max-bs-decode", NULL, "no CUDA graphs for more than", "concurrent requests",
      .price = {0}},
     {"running", "--max-running-requests", NULL, "at most", "concurrent requests", .price = {0}},
+    {"lora_slots", "--max-loras-per-batch", NULL, "at most", "adapters in one batch", .price = {0}},
     {"context", "--context-length", NULL, "no requests longer than", "tokens", .price = {0}},
     {"kv_fp8", "--kv-cache-dtype", "fp8_e4m3", .price = {0}},
     {"parallel", "--tp-size", .price = {0}},
@@ -32,6 +33,7 @@ static sglang_request request_at(const sglang_search *s, const oos_levers *lever
         r.chunk = oos_u64_of(oos_point_value(levers, p, LEVER_CHUNK)), r.chunk_negative = false;
     if (p->at[LEVER_GRAPHS]) r.decode_batch = oos_u64_of(oos_point_value(levers, p, LEVER_GRAPHS));
     if (p->at[LEVER_REQUESTS]) r.requests = oos_u64_of(oos_point_value(levers, p, LEVER_REQUESTS));
+    if (p->at[LEVER_ADAPTERS]) r.adapters = oos_point_value(levers, p, LEVER_ADAPTERS);
     if (p->at[LEVER_CONTEXT]) r.context = oos_u64_of(oos_point_value(levers, p, LEVER_CONTEXT));
     if (p->at[LEVER_KV]) r.kv_dtype = "fp8_e4m3";
     if (p->at[LEVER_PARALLEL]) r.tp = oos_point_value(levers, p, LEVER_PARALLEL);
@@ -145,6 +147,7 @@ bool oos_sglang_levers_of(oos_search *search, const oos_stage *at, oos_levers *r
         halve(levers, LEVER_REQUESTS,
               setup->max_running_requests ? setup->max_running_requests : s->rules->requests_least,
               at->rung < OOS_RUNG_ASKED ? REQUESTS_FEW : REQUESTS_LEAST);
+    if (may_move(s, at, LEVER_ADAPTERS) && r->adapters > 1) halve(levers, LEVER_ADAPTERS, r->adapters, 1);
     if (context_moves) halve(levers, LEVER_CONTEXT, setup->context_length, at->tokens);
     if (may_move(s, at, LEVER_KV) && !setup->kv_fp8 && setup->device.capability >= 80)
         one_value(levers, LEVER_KV, 1);

@@ -62,7 +62,7 @@ sglang_states oos_sglang_states_of(const sglang_request *request, const sglang_s
 {
     const oos_model *model = setup->model;
     sglang_states states = {0};
-    for (uint64_t i = 0; i < model->layer_count; i++) {
+    for (uint64_t i = setup->first_layer; i < setup->last_layer; i++) {
         const oos_attention *a = &model->attentions[model->layers[i].attention];
         if (!keeps_state(a)) continue;
         states.slot_bytes = oos_add(states.slot_bytes, layer_bytes(request, setup, a));
