@@ -8,7 +8,7 @@ cat >"$work/bin/python3" <<'END2'
 [ "$1" = -c ] && { [ "$3" = vllm ] && cat "$WORK/has"; exit 0; }
 read -r request <"/proc/self/fd/${OOMSIGHT_ASK%,*}"
 printf '%s' "$request" >"$WORK/request"
-. "$WORK/case" >"/proc/self/fd/${OOMSIGHT_ASK#*,}"
+case $request in *'"probe"'*) . "$WORK/probe" ;; *) . "$WORK/case" ;; esac >"/proc/self/fd/${OOMSIGHT_ASK#*,}"
 END2
 printf '#!/bin/sh\n' >"$work/bin/vllm"; chmod +x "$work/bin/python3" "$work/bin/vllm"
 printf 'cuda 13.0\ntorch 2.14.0\nengine 0.99.0\n' >"$work/has"
@@ -71,4 +71,28 @@ XDG_CACHE_HOME=/proc/none learn "read-only" "echo '$said'"
 (unset XDG_CACHE_HOME HOME; learn "no home" "echo '$said'")
 learn "no Python" "echo '$said'" --python "$work/none"
 printf 'cuda 13.0\n' >"$work/has"; learn "nothing installed" "echo '$said'"
+printf 'cuda 13.0\ntorch 2.14.0\nengine 0.99.0\n' >"$work/has"
+# Small starts are asked for once there is something to keep: their answer is a second one.
+probe() { title=$1; printf '%s\n' "$2" >"$work/probe"; shift 2; learn "$title" "echo '$said'" --probe "$@"; sed -n '/"terms"/,$p' "$file" 2>/dev/null; rm -rf "$work/cache"; }
+dense='"dense":{"architectures":["LlamaForCausalLM"],"model_type":"llama","hidden_size":4096,"intermediate_size":12288,"num_hidden_layers":2,"num_attention_heads":32,"num_key_value_heads":8,"torch_dtype":"bfloat16","vocab_size":151936}'
+start='"model":"dense","requests":1024,"tokens":8192,"eager":true,"requested_bytes":76515862119'
+terms='"terms":[{"term":"sampler","form":"bytes_per_logit","value":20,"low":19.9,"high":20.1},{"term":"before_reading","form":"cublas","value":0},{"term":"retained","form":"constant","value":67108864},{"term":"tomorrow","form":"new","value":1}]'
+tell() { echo "echo '$answer,$1}'"; }
+flags_all=$(printf '%s' "$flags" | sed 's/]$//')
+for name in gpu-memory-utilization max-num-seqs max-num-batched-tokens; do flags_all="$flags_all,{\"names\":[\"--$name\"],\"dest\":\"$(echo $name | tr - _)\",\"kind\":\"str\"}"; done
+said="$answer,\"package\":\"$hash\",\"torch\":\"2.14.0\",$flags_all,{\"names\":[\"--enforce-eager\"],\"dest\":\"enforce_eager\",\"kind\":\"flag\"}],\"architectures\":[\"LlamaForCausalLM\"],\"left_out\":{}}"
+figures() { "$OOMSIGHT" plan --gpu h100 --offline --vllm 0.99.0 $serve --enforce-eager --max-num-seqs 1024 | sed -n '/KV cache  /p'; }
+learn "planned without" "echo '$said'"; figures
+echo "$(tell "$terms,\"probes\":[{$start,\"available_bytes\":69000000000}],\"configs\":{$dense}")" >"$work/probe"
+learn "planned with terms" "echo '$said'" --probe; figures; cat "$work/request"; echo; rm -rf "$work/cache"
+probe "what they leave open" "$(tell "$terms,\"probes\":[{$start,\"available_bytes\":60000000000},7,{\"model\":7},{$start,\"available_bytes\":-1}],\"configs\":{$dense},\"left_out\":{\"moe\":\"it took more than 120 seconds\"}")"
+probe "a model that is none" "$(tell "$terms,\"probes\":[{$start,\"available_bytes\":69000000000}],\"configs\":{\"dense\":[]}")"
+probe "no term that is known" "$(tell '"terms":[{"term":"tomorrow","value":1}]')"
+probe "no terms" "$(tell '"terms":[],"left_out":{"dense-256":"RuntimeError: no\u001b device"}')"
+probe "terms that are none" "$(tell '"terms":{"sampler":14}')"
+probe "starts that cannot be read" "echo Segmentation fault"
+probe "starts of another release" "$(tell "$terms" | sed s/0.99.0/0.98.0/)"
+probe "starts that hang" "sleep 60" --timeout 1
+probe "starts of a broken installation" "echo '{\"id\":1,\"schema\":\"oomsight.exact/1\",\"engine\":\"vllm\",\"version\":null,\"verdict\":\"unknown\",\"text\":\"libcudart.so.13: cannot open\"}'"
+learn "nothing to start" "echo '$said' | sed s/0.99.0/0.32.0/" --probe; grep -c probe "$work/request"; rm "$work/probe"
 echo "== nothing is left"; ls -A "$work" "$work/tmp" | tr '\n' ' ' | sed "s#$work#WORK#g"; echo; rm -rf "$work"

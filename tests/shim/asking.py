@@ -67,6 +67,44 @@ def parser():
     return made
 
 
+MODELS = {"dense": {"model_type": "small"}}
+SEEN = {"available_bytes": 900, "requested_bytes": 1000, "before_bytes": 40, "cublas_bytes": 32, "retained_bytes": 5, "requests": 1, "vocabulary": 1000}
+
+
+def start(asked):
+    """14 bytes of a logit and 4096 that are always there; 32 bytes for cuBLAS before the first look."""
+    broken = os.environ.get("BROKEN_START", "")
+    yield "start"
+    if broken == asked["model"]:
+        os.kill(os.getpid(), signal.SIGKILL)
+    rows = asked["requests"]
+    seen = dict(SEEN, requests=rows, vocabulary=1000, peak_bytes=100 + 4096 + 14000 * rows)
+    if asked["marks"]:
+        seen.update(before_cublas_bytes=32, forward={"at_bytes": 0, "peak_bytes": 4000}, peak_bytes=7,
+                    sampler={"at_bytes": 100, "peak_bytes": 4096 + (14000 if broken != "parts" else 1 << 20) * rows})
+    yield {"verdict": "taken", "seen": seen if broken != "words" else dict(seen, requests="many", sampler=[], retained_bytes=None)}
+
+
+def probed():
+    """Terms of small starts, and what is said where one of them does not come to its end."""
+    told = ask([{"id": 1, "probe": True}])[0]
+    assert told["terms"] == [
+        {"term": "sampler", "form": "bytes_per_logit", "value": 14, "low": 14, "high": 14.004,
+         "seen": [{"requests": 256, "bytes": 3588096}, {"requests": 1024, "bytes": 14340096}]},
+        {"term": "before_reading", "form": "cublas", "value": 32}, {"term": "before_reading", "form": "constant", "value": 8},
+        {"term": "retained", "form": "constant", "value": 5}], told["terms"]
+    assert told["left_out"] == {} and told["configs"] == MODELS and told["version"] == "1.2.3"
+    assert [probe["probe"] for probe in told["probes"]] == ["dense-256", "dense-1024", "moe", "hybrid", "graphs"]
+    assert told["probes"][1]["peak_bytes"] == 100 + 4096 + 14000 * 1024  # of the start without marks
+    lost = ask([{"id": 1, "probe": True}], BROKEN_START="hybrid")[0]
+    assert lost["terms"] == told["terms"] and lost["left_out"] == {"hybrid": "it ended with 9 before it answered"}, lost["left_out"]
+    none = ask([{"id": 1, "probe": True}], BROKEN_START="dense")[0]
+    assert none["terms"] == [] and none["left_out"]["sampler"] == "the start dense-256 told no sampler peak_bytes", none["left_out"]
+    apart = ask([{"id": 1, "probe": True}], BROKEN_START="parts")[0]["left_out"]
+    assert apart == {"parts of dense-%d" % rows: "they differ by %d bytes from the peak of the start" % (rows * (14000 - (1 << 20))) for rows in (256, 1024)}, apart
+    assert [term["term"] for term in ask([{"id": 1, "probe": True}], BROKEN_START="words")[0]["terms"]] == ["before_reading", "before_reading"]
+
+
 def architectures():
     return {"SmallForCausalLM", "LargeForCausalLM"}
 
@@ -162,6 +200,7 @@ def main():
     assert [(row["verdict"], row["id"]) for row in ask(lines)] == [("unknown", None)] * 4 + [("taken", 5)]
 
     learned()
+    probed()
     broken = ask([one(1, "taken"), one(2, "taken")], BROKEN="1")
     assert [(row["verdict"], row["version"], row["stage"]) for row in broken] == [("unknown", None, "import")] * 2
     import oomsight_ask
