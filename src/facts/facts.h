@@ -398,6 +398,7 @@ typedef struct oos_flag_record {
     size_t form_count;
     bool memory;              /* can move device memory; also where nobody has judged it yet */
     oos_view json_keys;       /* as they stand in the table, see oos_flag_key_find() */
+    bool keys_open;           /* the newest may have more: it was asked, and did not tell */
     oos_version since, until; /* of the versions dumped; until UINT64_MAX: still there */
 } oos_flag_record;
 

@@ -19,6 +19,8 @@ flags='"flags":[{"names":["--model"],"dest":"model","kind":"str"},
 {"names":["--enable-prefix-caching"],"negative":["--disable-prefix-caching","--no-enable-prefix-caching"],"hidden":["--no-enable-prefix-caching"],"dest":"enable_prefix_caching","kind":"bool-optional"},
 {"names":["--kv-cache-dtype"],"dest":"kv_cache_dtype","kind":"choice","item":"str","choices":["auto","fp8","octave"],"default":"auto"},
 {"names":["--frobnicate","-fr"],"dest":"frobnicate","kind":"choice","item":"int","choices":[1,2],"default":2},
+{"names":["--attention-config"],"dest":"attention_config","kind":"json","json_keys":[{"name":"backend","kind":"str"},{"name":"brand_new","kind":"int"}]},
+{"names":["--profiler-config"],"dest":"profiler_config","kind":"json"},
 {"names":["--wobble"],"negative":["--no-wobble"],"dest":"wobble","kind":"bool-optional","default":false}]'
 flags=$(printf %s "$flags" | tr -d '\n')
 said="$answer,\"package\":\"$hash\",\"torch\":\"2.14.0\",$flags,\"architectures\":[\"LlamaForCausalLM\"],\"left_out\":{}}"
@@ -30,7 +32,8 @@ plan() { "$OOMSIGHT" plan --gpu h100 --offline "$@" 2>&1 | sed -n '1p;/Assumed/p
 serve="-- vllm serve ../fixtures/models/small-llama"
 for_each() {
     for words in "" "--no-such-flag 3" "--enforce-eager" "--frobnicate 1" "--frobnicate 2" "--frobnicate 3" "-fr 1" "--wobble" "--no-wobble" "--kv-cache-dtype octave" \
-        "--kv-cache-dtype fp8_e5m2" "--no-enable-prefix-caching" "--max-model-len 4096"; do echo "-- $words"; plan $serve $words; done
+        "--kv-cache-dtype fp8_e5m2" "--no-enable-prefix-caching" "--max-model-len 4096" '--attention-config {"brand_new":1}' \
+        '--attention-config {"brand_new":"x"}' '--attention-config {"flash_attn_version":3}' '--profiler-config {"brand_new":1}'; do echo "-- $words"; plan $serve $words; done
 }
 echo "== before"; plan $serve; plan $serve --no-such-flag 3
 learn "learned" "echo '$said'"; cat "$work/request"; echo

@@ -2,12 +2,14 @@
 """asking.py SHIM: commands are asked one after the other of an engine that answers, refuses, dies, hangs, writes garbage, learns and forgets. What
 one of them does is no other's answer. No engine is needed."""
 import argparse
+import dataclasses
 import json
 import os
 import signal
 import subprocess
 import sys
 import time
+from typing import List, Literal, Optional, Union
 
 FOLDER = os.path.join(sys.argv[1], "python")
 NAME, TOLD = "small", []
@@ -39,6 +41,21 @@ def steps(argv, count):
     yield answer_to(kind, count)
 
 
+@dataclasses.dataclass
+class Inner:
+    depth: int = 1
+
+
+@dataclasses.dataclass
+class Config:
+    mode: Literal["a", "b"] = "a"
+    size: Optional[int] = None
+    either: Union[bool, str] = True
+    inner: Optional[Inner] = None
+    words: List[str] = dataclasses.field(default_factory=list)
+    _own: int = 0
+
+
 class OnOff(argparse.Action):
     """As vLLM 0.33 has it: two pairs of spellings, of which its help shows one."""
 
@@ -62,6 +79,7 @@ def parser():
     made.add_argument("--count", type=int, choices=[1, 2, None], nargs="+")
     made.add_argument("--share", type=float, default=float("nan"))
     made.add_argument("--keys", type=json.loads, default={"a": [1]})
+    made.add_argument("--config", type=lambda text: Config(**json.loads(text)))
     made.add_argument("--level", default=argparse.SUPPRESS)
     made.add_argument("--first", default=object())
     return made
@@ -122,6 +140,10 @@ def learned():
     assert found["--count"] == {"names": ["--count"], "kind": "list", "item": "choice", "choices": [1, 2], "nullable": True, "nargs": "+", "dest": "count"}
     assert found["--share"] == {"names": ["--share"], "kind": "float", "dest": "share"}
     assert found["--keys"]["kind"] == "json" and found["--keys"]["default"] == {"a": [1]}
+    assert found["--config"]["json_keys"] == [
+        {"name": "either", "kind": "bool|str"}, {"name": "inner", "kind": "dict", "nullable": True}, {"name": "inner.depth", "kind": "int"},
+        {"name": "mode", "kind": "choice", "choices": ["a", "b"]}, {"name": "size", "kind": "int", "nullable": True}, {"name": "words", "kind": "list"}], found["--config"]
+    assert "json_keys" not in found["--keys"]
     assert "default" not in found["--level"] and "default" not in found["--first"]
     assert said["architectures"] == ["LargeForCausalLM", "SmallForCausalLM"] and said["version"] == "1.2.3"
     assert "package" in said["left_out"] and "package" not in said
