@@ -198,13 +198,17 @@ static oomsight_status learned_take(oomsight_plan *plan, oos_plan_ask *ask, cons
     if (own && oos_flags_load_learned(plan->arena, ask->params->data->dir, plan->engine->words->name,
                                       &learned, &own->flags, NULL) == OOMSIGHT_OK) {
         own->terms = terms;
+        own->architectures = learned.architectures;
         plan->facts = own;
         ask->newer =
-            !ask->newer
-                ? "This build is not the release of its number: its flags were read from it, the "
-                  "rules are those of the release."
-                : "This version is newer than any supported one: its flags were read from the installed "
-                  "engine, the rules are those of the latest supported version.";
+            !ask->newer ? "This build is not the release of its number: its flags were read from it, the "
+                          "rules are those of the release."
+            : terms ? "This version is newer than any supported one: its flags were read from the installed "
+                      "engine and its memory from small starts of it, the rules are those of the latest "
+                      "supported version."
+                    : "This version is newer than any supported one: its flags were read from the installed "
+                      "engine, the rules are those of the latest supported version. `oomsight learn --probe` "
+                      "measures its memory.";
     } else if (installed && ask->newer) {
         ask->newer =
             "This version is newer than any supported one: the rules of the latest supported version "

@@ -479,6 +479,8 @@ enum { OOS_LEARNED_BYTES_MAX = 4 << 20, OOS_LEARNED_FLAGS_MAX = 4096 };
 
 /* False: it is none of that engine. */
 bool oos_learned_parse(oos_view text, const char *engine, oos_learned *ret_learned);
+/* Whether a list of `architectures` has the name. */
+bool oos_learned_lists(oos_view architectures, const char *name);
 /* $XDG_CACHE_HOME/oomsight/learned; NULL: no home is known, or memory is out. */
 const char *oos_learned_folder(oos_arena *arena);
 /* "vllm-0.34.0-0a1b2c3d4e5f.json"; NULL: no release or hash can be part of a name, or memory is out. */

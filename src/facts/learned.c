@@ -156,6 +156,19 @@ bool oos_learned_parse(oos_view text, const char *engine, oos_learned *ret_learn
     return true;
 }
 
+bool oos_learned_lists(oos_view architectures, const char *name)
+{
+    oos_view item;
+    bool found = false;
+    oos_scan scan = oos_scan_begin(architectures);
+    if (!architectures.len || !name || !oos_scan_open(&scan, '[')) return false;
+    while (!found && oos_scan_item(&scan)) {
+        item = oos_scan_string_or_none(&scan);
+        found = oos_view_is(item, name);
+    }
+    return found;
+}
+
 const char *oos_learned_folder(oos_arena *arena)
 {
     const char *base = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");

@@ -91,23 +91,44 @@ def jobs(models, folder):
         json.dump(DRAFT, text)
 
 
+def words_of(job):
+    command = ["vllm", "serve", job["model"]]
+    for key, value in job["engine"].items():
+        command += ["--" + key.replace("_", "-")] + ([] if value is True else [value if isinstance(value, str) else json.dumps(value)])
+    return command
+
+
 def planned(binary, version, data, cache, job):
-    """Bytes that a plan leaves for the KV cache, without what is outside of PyTorch: a simulated GPU has none."""
-    words = ["--enforce-eager" if key == "enforce_eager" else "--" + key.replace("_", "-") for key in job["engine"]]
-    command = []
-    for word, value in zip(words, job["engine"].values()):
-        command += [word] if value is True else [word, value if isinstance(value, str) else json.dumps(value)]
-    run = subprocess.run([binary, "plan", "--json", "--offline", "--gpu", "h100", "--vllm", version] + (["--data", data] if data else []) +
-                         ["--", "vllm", "serve", job["model"]] + command, capture_output=True, text=True, check=False, env=dict(os.environ, XDG_CACHE_HOME=cache))
-    if not run.stdout:
-        return None, run.stderr
-    told = json.loads(run.stdout)
-    rows = {}
-    for phase in told.get("phases", ()):
-        if phase["phase"] == "kv_sizing":
-            rows = {row["owner"]: row["bytes"] for row in phase["rows"]}
-    return told, rows
+    """Bytes that a plan leaves for the KV cache, and their range, without what is outside of PyTorch: a simulated GPU has none."""
+    run = subprocess.run([binary, "plan", "--json", "--offline", "--data", data, "--gpu", "h100", "--vllm", version, "--"] + words_of(job), capture_output=True,
+                         text=True, check=False, env=dict(os.environ, XDG_CACHE_HOME=cache))
+    told = json.loads(run.stdout) if run.stdout else {}
+    rows = next((phase["holds"] for phase in told.get("phases", ()) if phase["phase"] == "kv_sizing"), ())
+    own = sum(row["bytes"] for row in rows if row["owner"] in ("weights", "activation peak", "batch buffers", "graph estimate"))
+    if not own:
+        return {"why": told.get("why") or run.stderr.strip()}
+    return {"bytes": told["budget_bytes"] - own, "low": told["kv"].get("low"), "high": told["kv"].get("high"), "verdict": told["verdict"]}
+
+
+def table(binary, version, data, cache, starts, results, out):
+    with open(results, encoding="utf-8") as file:
+        seen = {row["key"]: row for row in map(json.loads, file)}
+    with open(starts, encoding="utf-8") as file, open(out, "w", encoding="utf-8") as rows:
+        for job in map(json.loads, file):
+            told = seen.get(job["key"], {})
+            rows.write(json.dumps({"key": job["key"], "version": version, "engine": told.get("available_bytes"), "error": told.get("error"), "requests": job["engine"]["max_num_seqs"],
+                                   "tokens": job["engine"]["max_num_batched_tokens"], "peak_bytes": told.get("peak_bytes"), "runner": told.get("runner"),
+                                   "first": planned(binary, version, data, "/nowhere", job), "learned": planned(binary, version, data, cache, job)}) + "\n")
+
+
+def page(path):
+    print("| start | requests | tokens | engine, GiB | without | with its terms |\n| --- | ---: | ---: | ---: | ---: | ---: |")
+    with open(path, encoding="utf-8") as file:
+        for row in map(json.loads, file):
+            cells = ["%+.2f %%" % (100 * (row[which]["bytes"] / row["engine"] - 1)) if row["engine"] and "bytes" in row[which] else "-" for which in ("first", "learned")]
+            print("| %s | %d | %d | %s | %s |" % (row["key"].replace("/", ", "), row["requests"], row["tokens"],
+                                                "%.3f" % (row["engine"] / 2**30) if row["engine"] else row["error"] or "not started", " | ".join(cells)))
 
 
 if __name__ == "__main__":
-    {"older": older, "jobs": jobs}[sys.argv[1]](*sys.argv[2:])
+    {"older": older, "jobs": jobs, "table": table, "page": page}[sys.argv[1]](*sys.argv[2:])

@@ -71,14 +71,20 @@ static const char *not_known(oos_arena *arena, const oos_plan *plan)
     const oos_model *model = vllm_setup(plan)->model;
     const oos_weights *weights = &plan->sizes.weights;
     const oos_exact *exact = vllm_setup(plan)->exact;
+    const vllm_rules *rules = vllm_setup(plan)->rules;
+    bool const listed = oos_learned_lists(rules->architectures, model->architecture);
     if (exact && exact->stage_count && exact->kv_layers_json) return NULL;
+    if (rules->architectures.len && !listed)
+        return oos_arena_format(arena, "The installed release has no class for architecture %s.",
+                                model->architecture);
     if (model->common)
-        return oos_arena_format(arena,
-                                "Architecture %s is not known here: weights (%.2f to %.2f GiB) and KV cache "
-                                "are estimated from the "
-                                "fields most configs share.",
-                                model->architecture, (double)weights->loaded_low / 0x1p30,
-                                (double)weights->loaded_high / 0x1p30);
+        return oos_arena_format(
+            arena,
+            "Architecture %s is not known here: weights (%.2f to %.2f GiB) and KV cache "
+            "are estimated from the "
+            "fields most configs share.%s",
+            model->architecture, (double)weights->loaded_low / 0x1p30, (double)weights->loaded_high / 0x1p30,
+            listed ? " The installed release has a class for it: --exact asks that." : "");
     if (model->encoder_only && !vllm_setup(plan)->rules->encoders_unprofiled)
         return "This release starts a model without a KV cache in a way that is not known here.";
     if (model->quant_unknown && weights->source == OOS_SOURCE_ESTIMATED)

@@ -13,6 +13,7 @@ typedef struct vllm_rules {
     const oos_argument_facts *facts; /* NULL: none */
     const oos_refusals *refusals;
     const oos_learned_terms *terms; /* of starts of what is installed; NULL: none */
+    oos_view architectures;         /* that what is installed has classes for; empty: it was not asked */
     bool measured;                  /* starts of this release were compared with its rules */
     unsigned beyond;                /* releases after the newest that is known; 0: none */
 #define REAL(name) double name;
