@@ -42,6 +42,10 @@ echo "== planned"; for_each
 echo "== without the engine"; plan --vllm 0.99.0 $serve --no-such-flag 3
 echo "== a known release"; plan --vllm 0.33.0 $serve --enforce-eager
 file=$work/cache/oomsight/learned/vllm-0.99.0-$(echo "$hash" | cut -c1-12).json; cp "$file" "$work/kept"
+echo "== architectures"
+mkdir "$work/new"; sed 's/LlamaForCausalLM/BrandNewForCausalLM/' ../fixtures/models/small-llama/config.json >"$work/new/config.json"
+which() { "$OOMSIGHT" plan --gpu h100 --offline -- vllm serve "$1" 2>&1 | sed -n '1p;/rchitecture/,/^$/p' | sed "s#$work#WORK#g"; }
+which "$work/new"; sed -i 's/LlamaForCausalLM/BrandNewForCausalLM/' "$file"; which "$work/new"; which ../fixtures/models/small-llama; cp "$work/kept" "$file"
 echo "== patched"; echo 'vllm/other.py,,' >>"$record"; plan $serve --no-such-flag 3; printf 'vllm/__init__.py,sha256=abc,3\n' >"$record"
 bad() { echo "== $1"; plan $serve --no-such-flag 3; rm -f "$file"; cp "$work/kept" "$file"; chmod 600 "$file"; }
 chmod 620 "$file"; bad "others can write it"

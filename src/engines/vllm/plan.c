@@ -65,6 +65,16 @@ static uint64_t budget(const oos_setup *setup)
     return oos_u64_from(setup->rules->budget_rounds_up ? ceil(product) : floor(product));
 }
 
+/* The releases that were read have a class for the model, and the installed one lists none. */
+static bool class_is_gone(const oos_setup *setup)
+{
+    oos_version other;
+    const vllm_rules *rules = setup->rules;
+    const char *name = setup->model->architecture;
+    return rules->architectures.len && !oos_learned_lists(rules->architectures, name) &&
+           oos_architecture_known_at(rules->facts, name, rules->version, &other) == OOS_ARCHITECTURE_HERE;
+}
+
 /* What keeps an answer from being certain, NULL: nothing. */
 static const char *not_known(oos_arena *arena, const oos_plan *plan)
 {
@@ -74,7 +84,7 @@ static const char *not_known(oos_arena *arena, const oos_plan *plan)
     const vllm_rules *rules = vllm_setup(plan)->rules;
     bool const listed = oos_learned_lists(rules->architectures, model->architecture);
     if (exact && exact->stage_count && exact->kv_layers_json) return NULL;
-    if (rules->architectures.len && !listed)
+    if (class_is_gone(vllm_setup(plan)))
         return oos_arena_format(arena, "The installed release has no class for architecture %s.",
                                 model->architecture);
     if (model->common)
@@ -105,9 +115,8 @@ static void admit(oos_arena *arena, oos_plan *plan)
         plan->answer.verdict == OOMSIGHT_VERDICT_FITS || plan->answer.phase >= OOS_PHASE_KV_SIZING;
     const oos_model *model = vllm_setup(plan)->model;
     const char *reason = not_known(arena, plan);
-    if (!reason || !(plan->answer.verdict == OOMSIGHT_VERDICT_TIGHT ||
-                     ((model->common || model->encoder_only) && by_cache)))
-        return;
+    bool const guessed = model->common || model->encoder_only || class_is_gone(vllm_setup(plan));
+    if (!reason || !(plan->answer.verdict == OOMSIGHT_VERDICT_TIGHT || (guessed && by_cache))) return;
     plan->answer.verdict = OOMSIGHT_VERDICT_UNKNOWN;
     plan->answer.phase = OOS_PHASE_COUNT;
     plan->answer.phase_probability = 0;
