@@ -10,13 +10,42 @@
 enum { DEVICES = 1, CAPABILITY = 90 };
 #define DEVICE_BYTES 85017624576ull
 
+static void said_free(oomsight_exact *said)
+{
+    free((char *)said->answer);
+    free((char *)said->problem);
+}
+
+/* Small starts, once there is something to keep; what they tell stands in a second file in the place of the first. */
+static oomsight_status probe(cli_options *given, const oomsight_data *data, const oomsight_question *asked,
+                             const oomsight_exact *flags, char **text, oomsight_error *error)
+{
+    oomsight_question question = *asked;
+    oomsight_asker asker = {0};
+    oomsight_exact said = {0};
+    char *more = NULL;
+    int kept;
+    question.probe = 1;
+    question.gpu = "h100";
+    if (!plan_asker_open(given, data, &asker)) return OOMSIGHT_OK;
+    asker.ask(asker.own, &question, &said);
+    oomsight_status const status =
+        oomsight_learned_keep(data, asked->engine, flags, &said, &kept, &more, error);
+    said_free(&said);
+    plan_asker_close(&asker);
+    if (status != OOMSIGHT_OK) return status;
+    free(*text);
+    *text = more;
+    return OOMSIGHT_OK;
+}
+
 static int learn_one(cli_options *given, const oomsight_data *data, const oomsight_engine_words *engine)
 {
     oomsight_error error = {0};
     oomsight_asker asker = {0};
     oomsight_exact said = {0};
     char *text = NULL;
-    int code = EXIT_INPUT;
+    int code = EXIT_INPUT, kept = 0;
     oomsight_question const question = {.engine = engine->name,
                                         .title = engine->title,
                                         .total_bytes = DEVICE_BYTES,
@@ -24,16 +53,16 @@ static int learn_one(cli_options *given, const oomsight_data *data, const oomsig
                                         .count = DEVICES};
     if (!plan_asker_open(given, data, &asker)) return EXIT_OUR_FAULT;
     asker.ask(asker.own, &question, &said);
+    plan_asker_close(&asker);
     if (said.problem) {
         complain("oomsight learn: %s: %s", engine->title, said.problem);
     } else {
-        oomsight_status const status =
-            oomsight_learned_keep(data, engine->name, said.answer, said.answer_bytes, &text, &error);
+        oomsight_status status = oomsight_learned_keep(data, engine->name, &said, NULL, &kept, &text, &error);
+        if (status == OOMSIGHT_OK && kept && given->probe)
+            status = probe(given, data, &question, &said, &text, &error);
         code = output_give(given, status, text, &error);
     }
-    free((char *)said.answer);
-    free((char *)said.problem);
-    plan_asker_close(&asker);
+    said_free(&said);
     return code;
 }
 

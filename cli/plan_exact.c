@@ -20,7 +20,7 @@
 #include <unistd.h>
 
 enum { GRACE_SECONDS = 20, PROCESSES_MAX = 4, LOSSES_MAX = 3, DEVICES_LEAST = 8 };
-#define ASK_SECONDS(asker) number_or((asker)->given->timeout, 180)
+#define ASK_SECONDS(a) number_or((a)->asker->given->timeout, (a)->question->probe ? 1200 : 180)
 
 /* One that has the engine imported, behind one kind of device. */
 typedef struct process {
@@ -84,10 +84,11 @@ static char *request_make(const asking *a)
     size_t len;
     FILE *out = open_memstream(&text, &len);
     if (!out) return NULL;
-    fprintf(out, "{\"id\": %llu, \"seconds\": %.0f, ", (unsigned long long)a->id,
-            ASK_SECONDS(a->asker) * 2 / 3 + 1);
-    fprintf(out, q->model ? "\"count\": %u, \"argv\": [" : "\"count\": %u, \"learn\": true, \"argv\": [",
-            q->count);
+    fprintf(out, "{\"id\": %llu, \"seconds\": %.0f, ", (unsigned long long)a->id, ASK_SECONDS(a) * 2 / 3 + 1);
+    fprintf(out, "\"count\": %u, %s\"argv\": [", q->count,
+            q->probe    ? "\"probe\": true, "
+            : !q->model ? "\"learn\": true, "
+                        : "");
     for (size_t i = 0; i < q->word_count; i++) {
         bool const model = strcmp(q->words[i], q->model) == 0;
         fputs(i ? ", " : "", out);
@@ -144,11 +145,14 @@ static bool program_find(asking *a)
     char folder[1024];
     for (unsigned major = 13; major >= 12; major--) {
         if (!dryrun_shim_dir(major, folder, sizeof folder)) continue;
-        snprintf(a->program, sizeof a->program, "%s/../python/oomsight_ask_%s.py", folder,
-                 a->question->engine);
+        snprintf(a->program, sizeof a->program, "%s/../python/oomsight_%s_%s.py", folder,
+                 a->question->probe ? "probe" : "ask", a->question->engine);
         if (access(a->program, R_OK) == 0) return true;
     }
-    problem_set(a, "an installed %s cannot be queried", a->question->title);
+    problem_set(a,
+                a->question->probe ? "small starts of an installed %s are not made"
+                                   : "an installed %s cannot be queried",
+                a->question->title);
     return false;
 }
 
@@ -223,6 +227,7 @@ static void child_run(const asking *a, int request, int answer, int log)
                                 "--gpu-total", total,    "--gpu-cc", capability};
     for (size_t i = 0; i < ARRAY_COUNT(head); i++) words[count++] = head[i];
     if (q->gpu) words[count++] = "--gpu", words[count++] = gpu;
+    if (q->probe) words[count++] = "--outside", words[count++] = "0";
     const char *data = a->asker->given->data;
     if (data) words[count++] = "--data", words[count++] = data;
     const char *const tail[] = {"--", a->python, a->program, NULL};
@@ -241,7 +246,7 @@ static void child_run(const asking *a, int request, int answer, int log)
 /* One line, and nothing behind it. */
 static void answer_read(asking *a)
 {
-    double const seconds = ASK_SECONDS(a->asker), until = dryrun_now() + seconds;
+    double const seconds = ASK_SECONDS(a), until = dryrun_now() + seconds;
     char *text = malloc(OOMSIGHT_ANSWER_BYTES);
     size_t len = 0;
     oomsight_answer_state state = OOMSIGHT_ANSWER_PART;
@@ -342,8 +347,8 @@ static bool process_find(asking *a)
     char kind[sizeof a->process->kind];
     process *oldest = asker->processes;
     a->devices = q->count > DEVICES_LEAST ? q->count : DEVICES_LEAST;
-    snprintf(kind, sizeof kind, "%s %s %u %llu %u %s", q->engine, a->python, a->devices,
-             (unsigned long long)q->total_bytes, q->capability, q->gpu ? q->gpu : "");
+    snprintf(kind, sizeof kind, "%s %s %u %llu %u %d %s", q->engine, a->python, a->devices,
+             (unsigned long long)q->total_bytes, q->capability, q->probe, q->gpu ? q->gpu : "");
     for (size_t i = 0; i < PROCESSES_MAX && !a->process; i++) {
         process *p = &asker->processes[i];
         if (p->pid && strcmp(p->kind, kind) == 0) a->process = p;

@@ -159,6 +159,7 @@ typedef struct oomsight_question {
     const char *gpu; /* NULL: it has no name */
     uint64_t total_bytes;
     unsigned capability, count; /* 90 */
+    int probe;                  /* without a model: what small starts of it take */
 } oomsight_question;
 OOMSIGHT_MUST_CHECK oomsight_status oomsight_plan_question(oomsight_plan *plan,
                                                            oomsight_question *ret_question,
@@ -196,9 +197,11 @@ typedef enum oomsight_answer_state {
 enum { OOMSIGHT_ANSWER_BYTES = 1 << 20 };
 oomsight_answer_state oomsight_answer_look(const char *bytes, size_t len, uint64_t id, size_t *ret_len);
 
-/* Keeps what an engine said of itself, for plans of a release that is not known here; *ret_text says what, in lines. */
+/* Keeps what an engine said of itself, and `probe` of its small starts (NULL: none were made), for plans of a release that is not known here;
+ * *ret_text says what, in lines, *ret_kept whether there was anything to keep. */
 OOMSIGHT_MUST_CHECK oomsight_status oomsight_learned_keep(const oomsight_data *data, const char *engine,
-                                                          const char *answer, size_t answer_bytes,
+                                                          const oomsight_exact *answer,
+                                                          const oomsight_exact *probe, int *ret_kept,
                                                           char **ret_text, oomsight_error *reterr);
 
 /* The words of the best fix that are flags without blanks, so that they survive a shell's $( ); *ret_count 0: it starts as it

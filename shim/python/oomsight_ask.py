@@ -140,6 +140,8 @@ def judge(engine, request, out):
     if request.get("learn") is True:
         import oomsight_learn
         steps = oomsight_learn.steps(engine)
+    elif "start" in request:
+        steps = engine.start(request["start"])
     else:
         steps = engine.steps([str(part) for part in request["argv"]], int(request.get("count") or 0))
     answer = told(steps)
@@ -187,6 +189,15 @@ def in_child(engine, request, ours):
     return {"verdict": "unknown", "error": "died", "text": why}
 
 
+def answered(engine, request, ours):
+    if not request:
+        return {"verdict": "unknown", "text": "the request cannot be read"}
+    if request.get("probe") is not True:
+        return in_child(engine, request, ours)
+    import oomsight_probe
+    return oomsight_probe.answer(engine, lambda start: in_child(engine, {"start": start, "seconds": SECONDS}, ours))
+
+
 def learn(names):
     """What a command's process imported, so that the next one has it. Code that came with a model is not for others."""
     def leave(*told):
@@ -221,12 +232,13 @@ def requests(file):
         request = None
         with contextlib.suppress(ValueError):
             request = json.loads(line)
-        known = isinstance(request, dict) and (isinstance(request.get("argv"), list) or request.get("learn") is True)
+        known = isinstance(request, dict) and (isinstance(request.get("argv"), list) or request.get("learn") is True or request.get("probe") is True)
         yield request if known else None
 
 
 def main(engine):
-    """`engine`: NAME, begin() -> its release, is_asked(variable), steps(argv, devices) as `told` takes them, parser(), architectures()."""
+    """`engine`: NAME, begin() -> its release, is_asked(variable), steps(argv, devices) as `told` takes them, parser(), architectures();
+    of one that is started instead start(what) and MODELS, see oomsight_probe.py."""
     source, sink = (int(part) for part in os.environ.pop("OOMSIGHT_ASK").split(","))
     begun = time.monotonic()
     with os.fdopen(source, encoding="utf-8") as commands, os.fdopen(sink, "w", encoding="utf-8") as answers:
@@ -245,6 +257,6 @@ def main(engine):
         for request in requests(commands):
             if not problem:
                 learn(imported)
-            answer = problem or (in_child(engine, request, (source, sink)) if request else {"verdict": "unknown", "text": "the request cannot be read"})
+            answer = problem or answered(engine, request, (source, sink))
             imported = answer.pop("imported", [])
             tell(dict(answer, import_seconds=loaded), release, request)

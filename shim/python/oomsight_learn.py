@@ -2,13 +2,17 @@
 commands (oomsight_ask.py) answers this as well, once; what cannot be read is left out and said."""
 import argparse
 import contextlib
+import dataclasses
 import enum
 import hashlib
 import importlib.metadata
 import io
 import json
+import types
+import typing
 
 FLAGS_MAX = 3000
+KEYS_MAX = 500  # of one flag
 TEXT_MAX = 300
 RECORD_BYTES = 64 << 20
 
@@ -73,6 +77,50 @@ def kind_of(convert):
     return "bool" if converted(convert, "true") is True and converted(convert, "false") is False else "str"
 
 
+# ---- keys of a JSON value ----
+
+def kinds(hint):
+    """{kind, choices, nullable} of an annotation, as flags.json has them; what is not plain is any."""
+    origin, args = typing.get_origin(hint), typing.get_args(hint)
+    if origin is typing.Annotated:
+        return kinds(args[0])
+    if origin is typing.Literal:
+        words = [word for word in args if word is not None]
+        return dict({"kind": "choice", "choices": words}, **({"nullable": True} if None in args else {}))
+    if origin is typing.Union or origin is getattr(types, "UnionType", None):
+        parts = [kinds(arg) for arg in args if arg is not type(None)]
+        found = parts[0] if len(parts) == 1 else {"kind": "|".join(dict.fromkeys("str" if part["kind"] == "choice" else part["kind"] for part in parts))}
+        return dict(found, **({"nullable": True} if type(None) in args or any("nullable" in part for part in parts) else {}))
+    if origin in (list, tuple, set, frozenset) or hint in (list, tuple, set):
+        return {"kind": "list"}
+    if origin is dict or fields(hint):
+        return {"kind": "dict"}
+    return {"kind": hint.__name__ if hint in (bool, int, float, str) else "any"}
+
+
+def fields(cls):
+    """Those of a dataclass or of a pydantic model that a user can give: {name: annotation}; of anything else none."""
+    if not isinstance(cls, type):
+        return {}
+    given = {field.name for field in dataclasses.fields(cls) if field.init} if dataclasses.is_dataclass(cls) else set(getattr(cls, "model_fields", ()))
+    try:
+        hints = typing.get_type_hints(cls, include_extras=True)
+    except Exception:
+        hints = {}
+    return {name: hints.get(name, object) for name in sorted(given) if not name.startswith("_")}
+
+
+def keys(cls, before="", depth=0):
+    """With a dot, keys inside of it."""
+    found = []
+    for name, hint in fields(cls).items():
+        found.append(dict({"name": before + name}, **kinds(hint)))
+        inner = [part for part in typing.get_args(hint) + (hint,) if fields(part)]
+        if depth < 2 and len(inner) == 1:
+            found += keys(inner[0], before + name + ".", depth + 1)
+    return found if len(found) <= KEYS_MAX else []
+
+
 def option(parser, action, spellings):
     hidden = [name for name in spellings if name not in action.option_strings]
     spellings = [name for name in spellings if name not in hidden] + hidden
@@ -89,6 +137,11 @@ def option(parser, action, spellings):
             found["nullable"] = True
         if action.nargs in ("+", "*") or type(action.nargs) is int or isinstance(action, argparse._AppendAction):
             found.update(kind="list", item=found["kind"])
+        if found["kind"].startswith("json"):
+            value = converted(action.type, "{}")  # what it makes of nothing is what it makes of everything
+            inside = keys(type(value))
+            if inside:
+                found["json_keys"] = inside
         if action.nargs is not None:
             found["nargs"] = str(action.nargs)
     default = plain(action.default)

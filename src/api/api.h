@@ -273,7 +273,18 @@ typedef struct oos_plan_ask {
     const char *newer;           /* why its rules are those of an older one; NULL: they are its own */
     const oomsight_exact *exact; /* NULL: the installed engine was not asked */
     const oos_exact *answer;     /* what it said; NULL: nothing that can be read */
+    const oos_learned *learned;  /* what is known of the installed engine; NULL: what the user's cache has */
 } oos_plan_ask;
+
+/* oomsight_plan_create() by what was just learned of an engine. */
+oomsight_status oos_api_plan_learned(const oomsight_plan_params *params, const oos_learned *learned,
+                                     oomsight_plan **ret_plan, oomsight_error *reterr);
+
+/* learned_rests.c: what the terms of `learned` leave open of each start in `probes`, as terms behind those in `text`; in `said` those that are
+ * a matter for us. `configs` has the models that were started. */
+oomsight_status oos_learned_rests(oos_arena *arena, const oomsight_data *data, const oos_learned *learned,
+                                  oos_view probes, oos_view configs, oos_text *text, oos_text *said,
+                                  oomsight_error *reterr);
 
 /* plan_words.c: the command in the words of the engine that is planned, and its release. */
 oomsight_status oos_ask_words(oomsight_plan *plan, oos_plan_ask *ask, oomsight_error *reterr);

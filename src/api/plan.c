@@ -71,8 +71,8 @@ oomsight_status oomsight_plan_create(const oomsight_plan_params *params, oomsigh
     return oomsight_plan_create_exact(params, NULL, ret_plan, reterr);
 }
 
-oomsight_status oomsight_plan_create_exact(const oomsight_plan_params *params, const oomsight_exact *exact,
-                                           oomsight_plan **ret_plan, oomsight_error *reterr)
+static oomsight_status plan_make(const oomsight_plan_params *params, const oomsight_exact *exact,
+                                 const oos_learned *learned, oomsight_plan **ret_plan, oomsight_error *reterr)
 {
     OOS_TAKE_PARAMS(oomsight_plan_params, params);
     if (!params->data) return oos_fail(reterr, OOMSIGHT_USAGE, "a plan needs data");
@@ -83,8 +83,10 @@ oomsight_status oomsight_plan_create_exact(const oomsight_plan_params *params, c
         return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for the plan");
     }
     plan->arena = arena;
-    oos_plan_ask ask = {
-        .params = params, .machine = params->machine ? &params->machine->machine : NULL, .exact = exact};
+    oos_plan_ask ask = {.params = params,
+                        .machine = params->machine ? &params->machine->machine : NULL,
+                        .exact = exact,
+                        .learned = learned};
     oomsight_status status = exact ? answer_read(arena, &ask, reterr) : OOMSIGHT_OK;
     if (status == OOMSIGHT_OK) status = OOS_WHOLE_STATUS(params, plan_fill(plan, &ask, reterr));
     if (status != OOMSIGHT_OK) {
@@ -93,6 +95,18 @@ oomsight_status oomsight_plan_create_exact(const oomsight_plan_params *params, c
     }
     *ret_plan = plan;
     return OOMSIGHT_OK;
+}
+
+oomsight_status oomsight_plan_create_exact(const oomsight_plan_params *params, const oomsight_exact *exact,
+                                           oomsight_plan **ret_plan, oomsight_error *reterr)
+{
+    return plan_make(params, exact, NULL, ret_plan, reterr);
+}
+
+oomsight_status oos_api_plan_learned(const oomsight_plan_params *params, const oos_learned *learned,
+                                     oomsight_plan **ret_plan, oomsight_error *reterr)
+{
+    return plan_make(params, NULL, learned, ret_plan, reterr);
 }
 
 void oomsight_plan_free(oomsight_plan *plan)

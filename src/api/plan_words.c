@@ -186,20 +186,29 @@ static oomsight_status learned_take(oomsight_plan *plan, oos_plan_ask *ask, cons
     oos_learned learned;
     const char *name = installed ? learned_name(plan, ask->machine, installed) : NULL;
     oos_version const version = plan->start.version;
-    bool const found = (name || !installed) &&
-                       oos_learned_find(plan->arena, plan->engine->words->name, version, name, &learned);
+    bool const found =
+        ask->learned || ((name || !installed) &&
+                         oos_learned_find(plan->arena, plan->engine->words->name, version, name, &learned));
+    if (ask->learned) learned = *ask->learned;
     oos_engine_facts *own = found ? OOS_NEW(plan->arena, oos_engine_facts) : NULL;
     if (found && !own) return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for flags");
     if (own) *own = *plan->facts;
+    oos_learned_terms *terms = found && learned.terms.here ? OOS_NEW(plan->arena, oos_learned_terms) : NULL;
+    if (terms) *terms = learned.terms;
     if (own && oos_flags_load_learned(plan->arena, ask->params->data->dir, plan->engine->words->name,
                                       &learned, &own->flags, NULL) == OOMSIGHT_OK) {
+        own->terms = terms;
+        own->architectures = learned.architectures;
         plan->facts = own;
         ask->newer =
-            !ask->newer
-                ? "This build is not the release of its number: its flags were read from it, the "
-                  "rules are those of the release."
-                : "This version is newer than any supported one: its flags were read from the installed "
-                  "engine, the rules are those of the latest supported version.";
+            !ask->newer ? "This build is not the release of its number: its flags were read from it, the "
+                          "rules are those of the release."
+            : terms ? "This version is newer than any supported one: its flags were read from the installed "
+                      "engine and its memory from small starts of it, the rules are those of the latest "
+                      "supported version."
+                    : "This version is newer than any supported one: its flags were read from the installed "
+                      "engine, the rules are those of the latest supported version. `oomsight learn --probe` "
+                      "measures its memory.";
     } else if (installed && ask->newer) {
         ask->newer =
             "This version is newer than any supported one: the rules of the latest supported version "
@@ -256,6 +265,6 @@ oomsight_status oos_ask_release(oomsight_plan *plan, oos_plan_ask *ask, oomsight
     bool const is_here =
         installed && ask->machine && oos_version_parse(oos_view_of(installed), &is) && is == version;
     bool const changed = is_here && version == versions[count - 1] && is_changed(installed);
-    if (!ask->newer && !changed) return OOMSIGHT_OK;
+    if (!ask->newer && !changed && !ask->learned) return OOMSIGHT_OK;
     return learned_take(plan, ask, is_here ? installed : NULL, reterr);
 }

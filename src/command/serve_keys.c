@@ -55,6 +55,12 @@ static oomsight_status check_word(oos_serve_reader *in, const char *flag, const 
                             (int)(key->choices.len < 200 ? key->choices.len : 200), key->choices.ptr);
 }
 
+/* The release may have keys that nobody has read. */
+static bool keys_open(const oos_serve_reader *in, oos_flag_hit hit)
+{
+    return oos_serve_newer(in) || (in->version == in->table->learned && hit.record->keys_open);
+}
+
 /* Keys one level down, where the table has any of them. */
 static oomsight_status check_nested(oos_serve_reader *in, oos_flag_hit hit, const char *outer,
                                     const json_t *value)
@@ -62,7 +68,7 @@ static oomsight_status check_nested(oos_serve_reader *in, oos_flag_hit hit, cons
     const char *name;
     json_t *item;
     oos_flag_key key;
-    if (oos_serve_newer(in) || !oos_flag_key_nests(in->table, hit.record, oos_view_of(outer), in->version))
+    if (keys_open(in, hit) || !oos_flag_key_nests(in->table, hit.record, oos_view_of(outer), in->version))
         return OOMSIGHT_OK;
     json_object_foreach((json_t *)value, name, item)
     {
@@ -97,7 +103,7 @@ oomsight_status oos_serve_check_keys(oos_serve_reader *in, oos_flag_hit hit, con
     json_object_foreach((json_t *)value, name, item)
     {
         bool const known = oos_flag_key_find(in->table, hit.record, oos_view_of(name), in->version, &key);
-        if (!known && (!every || oos_serve_newer(in))) continue; /* passed over, or perhaps known */
+        if (!known && (!every || keys_open(in, hit))) continue; /* passed over, or perhaps known */
         if (!known)
             return oos_serve_refuse(in, flag, NULL, "argument %s: %.80s: Unexpected keyword argument", flag,
                                     name);

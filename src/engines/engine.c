@@ -23,7 +23,7 @@ const oos_engine *oos_engine_asked(const char *name, const char *const *words, s
 oomsight_status oos_engine_facts_load(oos_arena *arena, const oos_engine *engine, const char *data_dir,
                                       oos_engine_facts *ret_facts, oomsight_error *reterr)
 {
-    oos_engine_facts facts;
+    oos_engine_facts facts = {.architectures = {"", 0}};
     OOS_TRY(engine->book_load(arena, data_dir, &facts.rules, reterr));
     OOS_TRY(oos_flags_load(arena, data_dir, engine->words->name, &facts.flags, reterr));
     OOS_TRY(oos_torch_load(arena, data_dir, &facts.torch, reterr));

@@ -401,6 +401,7 @@ typedef struct oos_flag_record {
     size_t form_count;
     bool memory;              /* can move device memory; also where nobody has judged it yet */
     oos_view json_keys;       /* as they stand in the table, see oos_flag_key_find() */
+    bool keys_open;           /* the newest may have more: it was asked, and did not tell */
     oos_version since, until; /* of the versions dumped; until UINT64_MAX: still there */
 } oos_flag_record;
 
@@ -442,18 +443,47 @@ typedef struct oos_flag_key {
 oomsight_status oos_flags_load(oos_arena *arena, const char *data_dir, const char *engine,
                                oos_flag_table *ret_table, oomsight_error *reterr);
 
+/* A figure of an installed engine's memory, by small starts of it. */
+typedef struct oos_learned_term {
+    bool known;
+    double value, low, high;
+} oos_learned_term;
+
+typedef enum oos_learned_rest {
+    OOS_REST_DENSE,
+    OOS_REST_MOE,
+    OOS_REST_HYBRID,
+    OOS_REST_GRAPHS,
+    OOS_REST_COUNT
+} oos_learned_rest;
+
+/* What `oomsight learn --probe` has measured. Bytes, if not said otherwise. */
+typedef struct oos_learned_terms {
+    bool here; /* one of them is known */
+    oos_learned_term
+        sampler; /* of a logit at the busiest instant of the profile run's sampler, in the model's type among them */
+    oos_learned_term early_cublas,
+        early; /* there before the engine looks at what is free: cuBLAS's workspace, anything else */
+    oos_learned_term retained; /* left by the profile run of a model whose layers keep nothing */
+    oos_learned_term
+        rests[OOS_REST_COUNT]; /* what these leave open of a start, by what was started: less, more */
+} oos_learned_terms;
+
 /* What `oomsight learn` has read from an installed engine (docs/reference/formats/learned.md). Views lie in the text of the file. */
 typedef struct oos_learned {
     oos_version version;
     oos_view release, package; /* "0.34.0", the SHA-256 of its RECORD */
     oos_view flags;            /* the list as it stands there */
     oos_view architectures;    /* ... empty: it has none */
+    oos_learned_terms terms;
 } oos_learned;
 #define OOS_LEARNED_SCHEMA "oomsight.learned/1"
 enum { OOS_LEARNED_BYTES_MAX = 4 << 20, OOS_LEARNED_FLAGS_MAX = 4096 };
 
 /* False: it is none of that engine. */
 bool oos_learned_parse(oos_view text, const char *engine, oos_learned *ret_learned);
+/* Whether a list of `architectures` has the name. */
+bool oos_learned_lists(oos_view architectures, const char *name);
 /* $XDG_CACHE_HOME/oomsight/learned; NULL: no home is known, or memory is out. */
 const char *oos_learned_folder(oos_arena *arena);
 /* "vllm-0.34.0-0a1b2c3d4e5f.json"; NULL: no release or hash can be part of a name, or memory is out. */

@@ -450,6 +450,7 @@ typedef struct learned_flag {
     draft is;
     const char *dest;
     size_t record;
+    oos_view keys; /* of its JSON value; empty: it did not tell */
 } learned_flag;
 enum { NONE = UINT32_MAX };
 
@@ -464,11 +465,13 @@ static bool is_plain(const char *const *words, size_t count)
 static void learned_read_one(loader *in, learned_flag *flag)
 {
     oos_view key;
-    *flag = (learned_flag){.is.form.suffixes = "", .record = NONE};
+    *flag = (learned_flag){.is.form.suffixes = "", .record = NONE, .keys = {"", 0}};
     if (!oos_scan_open(&in->scan, '{')) return;
     while (oos_scan_key(&in->scan, &key))
         if (oos_view_is(key, "dest"))
             flag->dest = keep(in, string_read(in));
+        else if (oos_view_is(key, "json_keys"))
+            oos_scan_skip(&in->scan, &flag->keys);
         else if (!form_field(in, key, &flag->is))
             oos_scan_skip(&in->scan, NULL);
     const oos_flag_form *form = &flag->is.form;
@@ -526,6 +529,8 @@ static void learned_add(loader *in, const learned_flag *flag, oos_version versio
         in->count++;
     }
     oos_assert(of < in->count && names > 0);
+    record->keys_open = flag->keys.len == 0;
+    if (flag->keys.len) record->json_keys = flag->keys;
     record->until = UINT64_MAX;
     record->forms = forms;
     record->form_count = before + 1;

@@ -4,8 +4,10 @@
 #include "base/ascii.h"
 #include "base/check.h"
 #include "base/file.h"
+#include "base/locale.h"
 
 #include <dirent.h>
+#include <math.h>
 #include <stdlib.h>
 #include <sys/stat.h>
 
@@ -41,6 +43,87 @@ static oos_view list_read(oos_scan *scan)
     return count && count <= OOS_LEARNED_FLAGS_MAX ? raw : (oos_view){"", 0};
 }
 
+/* ---- terms ---- */
+
+enum { TERMS_MAX = 64 };
+
+/* Where a term stands, and what it can be. What is none of these is for a newer program. */
+static oos_learned_term *term_find(oos_learned_terms *terms, oos_view name, oos_view form, double *ret_most)
+{
+    static const char *const rests[OOS_REST_COUNT] = {"dense", "moe", "hybrid", "graphs"};
+    *ret_most = 0x1p40;
+    if (oos_view_is(name, "sampler") && oos_view_is(form, "bytes_per_logit")) {
+        *ret_most = 256;
+        return &terms->sampler;
+    }
+    if (oos_view_is(name, "before_reading") && oos_view_is(form, "cublas")) return &terms->early_cublas;
+    if (oos_view_is(name, "before_reading") && oos_view_is(form, "constant")) return &terms->early;
+    if (oos_view_is(name, "retained") && oos_view_is(form, "constant")) return &terms->retained;
+    for (size_t i = 0; i < OOS_REST_COUNT && oos_view_is(name, "rest"); i++)
+        if (oos_view_is(form, rests[i])) return &terms->rests[i];
+    return NULL;
+}
+
+/* A number as it stands; false: none, or not a finite one. */
+static bool number_read(oos_scan *scan, double *ret_number)
+{
+    oos_view raw;
+    char text[32], *end;
+    if (oos_scan_peek(scan) != OOS_SCAN_NUMBER || !oos_scan_skip(scan, &raw) || raw.len >= sizeof text)
+        return false;
+    memcpy(text, raw.ptr, raw.len);
+    text[raw.len] = '\0';
+    *ret_number = oos_real_read(text, &end);
+    return *end == '\0' && isfinite(*ret_number);
+}
+
+static void term_read(oos_scan *scan, oos_learned_terms *terms)
+{
+    oos_view key, name = {"", 0}, form = {"", 0};
+    oos_learned_term found = {.low = NAN, .high = NAN};
+    double most;
+    if (!oos_scan_open(scan, '{')) return;
+    while (oos_scan_key(scan, &key)) {
+        double *number = oos_view_is(key, "value")  ? &found.value
+                         : oos_view_is(key, "low")  ? &found.low
+                         : oos_view_is(key, "high") ? &found.high
+                                                    : NULL;
+        if (oos_view_is(key, "term"))
+            name = oos_scan_string_or_none(scan);
+        else if (oos_view_is(key, "form"))
+            form = oos_scan_string_or_none(scan);
+        else if (!number)
+            oos_scan_skip(scan, NULL);
+        else if (number_read(scan, number))
+            found.known |= number == &found.value;
+        else
+            oos_scan_skip(scan, NULL);
+    }
+    oos_learned_term *term = term_find(terms, name, form, &most);
+    if (isnan(found.low)) found.low = found.value;
+    if (isnan(found.high)) found.high = found.value;
+    double const least = oos_view_is(name, "rest") ? -most : 0;
+    if (term && found.known && found.low >= least && found.low <= found.value && found.value <= found.high &&
+        found.high <= most) {
+        *term = found;
+        terms->here = true;
+    }
+}
+
+static void terms_read(oos_scan *scan, oos_learned_terms *terms)
+{
+    oos_view raw = {"", 0};
+    oos_scan_skip(scan, &raw);
+    oos_scan items = oos_scan_begin(raw);
+    if (!raw.len || !oos_scan_open(&items, '[')) return;
+    for (size_t count = 0; count < TERMS_MAX && oos_scan_item(&items); count++) {
+        if (oos_scan_peek(&items) == OOS_SCAN_OBJECT)
+            term_read(&items, terms);
+        else if (!oos_scan_skip(&items, NULL))
+            return;
+    }
+}
+
 bool oos_learned_parse(oos_view text, const char *engine, oos_learned *ret_learned)
 {
     oos_learned found = {.flags = {"", 0}};
@@ -60,6 +143,8 @@ bool oos_learned_parse(oos_view text, const char *engine, oos_learned *ret_learn
             found.flags = list_read(&scan);
         else if (oos_view_is(key, "architectures"))
             found.architectures = list_read(&scan);
+        else if (oos_view_is(key, "terms"))
+            terms_read(&scan, &found.terms);
         else
             oos_scan_skip(&scan, NULL);
     }
@@ -69,6 +154,19 @@ bool oos_learned_parse(oos_view text, const char *engine, oos_learned *ret_learn
         return false;
     *ret_learned = found;
     return true;
+}
+
+bool oos_learned_lists(oos_view architectures, const char *name)
+{
+    oos_view item;
+    bool found = false;
+    oos_scan scan = oos_scan_begin(architectures);
+    if (!architectures.len || !name || !oos_scan_open(&scan, '[')) return false;
+    while (!found && oos_scan_item(&scan)) {
+        item = oos_scan_string_or_none(&scan);
+        found = oos_view_is(item, name);
+    }
+    return found;
 }
 
 const char *oos_learned_folder(oos_arena *arena)

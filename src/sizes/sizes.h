@@ -63,6 +63,8 @@ typedef struct oos_forward_sampler {
     bool few_apart;           /* fewer than 128 rows are sorted as one long row */
     uint64_t rejection_bytes; /* of a logit, where drafts are rejected or taken; 0: there are none */
     uint64_t profiled_bytes; /* of a logit beside the model's type, where every option is tried; 0: none is */
+    uint64_t
+        learned_logit; /* thousandths of a byte for a logit, as measured: instead of what is known of it; 0: not measured */
     uint64_t warm_rows, warm_copies; /* a warm-up with the cache there; 0: none */
     uint64_t chunk_bytes;            /* of its logits in fp32 that are worked on at once; 0: all */
     uint64_t kept_rows;              /* rows of the vocabulary in fp32 that stay */
@@ -113,10 +115,11 @@ typedef struct oos_forward {
     oos_forward_media media;
     oos_forward_compile compile;
     /* outside of PyTorch */
-    bool cublas_early;          /* its workspace is there before the engine looks at what is free */
-    uint64_t communicators;     /* groups of ranks that get one */
-    bool communicators_early;   /* before the engine looks at what is free */
-    uint64_t serving_workspace; /* of attention, taken when it serves */
+    bool cublas_early;              /* its workspace is there before the engine looks at what is free */
+    uint64_t early_more, kept_more; /* what else is: by then, and behind the profile run */
+    uint64_t communicators;         /* groups of ranks that get one */
+    bool communicators_early;       /* before the engine looks at what is free */
+    uint64_t serving_workspace;     /* of attention, taken when it serves */
     oos_constant more_kernels,
         more_spill; /* what a release takes beyond the usual: images, local memory of its kernels */
     uint64_t more_collectives; /* ... buffers of its first all-reduce */

@@ -8,7 +8,7 @@ cat >"$work/bin/python3" <<'END2'
 [ "$1" = -c ] && { [ "$3" = vllm ] && cat "$WORK/has"; exit 0; }
 read -r request <"/proc/self/fd/${OOMSIGHT_ASK%,*}"
 printf '%s' "$request" >"$WORK/request"
-. "$WORK/case" >"/proc/self/fd/${OOMSIGHT_ASK#*,}"
+case $request in *'"probe"'*) . "$WORK/probe" ;; *) . "$WORK/case" ;; esac >"/proc/self/fd/${OOMSIGHT_ASK#*,}"
 END2
 printf '#!/bin/sh\n' >"$work/bin/vllm"; chmod +x "$work/bin/python3" "$work/bin/vllm"
 printf 'cuda 13.0\ntorch 2.14.0\nengine 0.99.0\n' >"$work/has"
@@ -19,6 +19,8 @@ flags='"flags":[{"names":["--model"],"dest":"model","kind":"str"},
 {"names":["--enable-prefix-caching"],"negative":["--disable-prefix-caching","--no-enable-prefix-caching"],"hidden":["--no-enable-prefix-caching"],"dest":"enable_prefix_caching","kind":"bool-optional"},
 {"names":["--kv-cache-dtype"],"dest":"kv_cache_dtype","kind":"choice","item":"str","choices":["auto","fp8","octave"],"default":"auto"},
 {"names":["--frobnicate","-fr"],"dest":"frobnicate","kind":"choice","item":"int","choices":[1,2],"default":2},
+{"names":["--attention-config"],"dest":"attention_config","kind":"json","json_keys":[{"name":"backend","kind":"str"},{"name":"brand_new","kind":"int"}]},
+{"names":["--profiler-config"],"dest":"profiler_config","kind":"json"},
 {"names":["--wobble"],"negative":["--no-wobble"],"dest":"wobble","kind":"bool-optional","default":false}]'
 flags=$(printf %s "$flags" | tr -d '\n')
 said="$answer,\"package\":\"$hash\",\"torch\":\"2.14.0\",$flags,\"architectures\":[\"LlamaForCausalLM\"],\"left_out\":{}}"
@@ -30,7 +32,8 @@ plan() { "$OOMSIGHT" plan --gpu h100 --offline "$@" 2>&1 | sed -n '1p;/Assumed/p
 serve="-- vllm serve ../fixtures/models/small-llama"
 for_each() {
     for words in "" "--no-such-flag 3" "--enforce-eager" "--frobnicate 1" "--frobnicate 2" "--frobnicate 3" "-fr 1" "--wobble" "--no-wobble" "--kv-cache-dtype octave" \
-        "--kv-cache-dtype fp8_e5m2" "--no-enable-prefix-caching" "--max-model-len 4096"; do echo "-- $words"; plan $serve $words; done
+        "--kv-cache-dtype fp8_e5m2" "--no-enable-prefix-caching" "--max-model-len 4096" '--attention-config {"brand_new":1}' \
+        '--attention-config {"brand_new":"x"}' '--attention-config {"flash_attn_version":3}' '--profiler-config {"brand_new":1}'; do echo "-- $words"; plan $serve $words; done
 }
 echo "== before"; plan $serve; plan $serve --no-such-flag 3
 learn "learned" "echo '$said'"; cat "$work/request"; echo
@@ -39,6 +42,10 @@ echo "== planned"; for_each
 echo "== without the engine"; plan --vllm 0.99.0 $serve --no-such-flag 3
 echo "== a known release"; plan --vllm 0.33.0 $serve --enforce-eager
 file=$work/cache/oomsight/learned/vllm-0.99.0-$(echo "$hash" | cut -c1-12).json; cp "$file" "$work/kept"
+echo "== architectures"
+mkdir "$work/new"; sed 's/LlamaForCausalLM/BrandNewForCausalLM/' ../fixtures/models/small-llama/config.json >"$work/new/config.json"
+which() { "$OOMSIGHT" plan --gpu h100 --offline -- vllm serve "$1" 2>&1 | sed -n '1p;/rchitecture/,/^$/p' | sed "s#$work#WORK#g"; }
+which "$work/new"; sed -i 's/LlamaForCausalLM/BrandNewForCausalLM/' "$file"; which "$work/new"; which ../fixtures/models/small-llama; cp "$work/kept" "$file"
 echo "== patched"; echo 'vllm/other.py,,' >>"$record"; plan $serve --no-such-flag 3; printf 'vllm/__init__.py,sha256=abc,3\n' >"$record"
 bad() { echo "== $1"; plan $serve --no-such-flag 3; rm -f "$file"; cp "$work/kept" "$file"; chmod 600 "$file"; }
 chmod 620 "$file"; bad "others can write it"
@@ -71,4 +78,28 @@ XDG_CACHE_HOME=/proc/none learn "read-only" "echo '$said'"
 (unset XDG_CACHE_HOME HOME; learn "no home" "echo '$said'")
 learn "no Python" "echo '$said'" --python "$work/none"
 printf 'cuda 13.0\n' >"$work/has"; learn "nothing installed" "echo '$said'"
+printf 'cuda 13.0\ntorch 2.14.0\nengine 0.99.0\n' >"$work/has"
+# Small starts are asked for once there is something to keep: their answer is a second one.
+probe() { title=$1; printf '%s\n' "$2" >"$work/probe"; shift 2; learn "$title" "echo '$said'" --probe "$@"; sed -n '/"terms"/,$p' "$file" 2>/dev/null; rm -rf "$work/cache"; }
+dense='"dense":{"architectures":["LlamaForCausalLM"],"model_type":"llama","hidden_size":4096,"intermediate_size":12288,"num_hidden_layers":2,"num_attention_heads":32,"num_key_value_heads":8,"torch_dtype":"bfloat16","vocab_size":151936}'
+start='"model":"dense","requests":1024,"tokens":8192,"eager":true,"requested_bytes":76515862119'
+terms='"terms":[{"term":"sampler","form":"bytes_per_logit","value":20,"low":19.9,"high":20.1},{"term":"before_reading","form":"cublas","value":0},{"term":"retained","form":"constant","value":67108864},{"term":"tomorrow","form":"new","value":1}]'
+tell() { echo "echo '$answer,$1}'"; }
+flags_all=$(printf '%s' "$flags" | sed 's/]$//')
+for name in gpu-memory-utilization max-num-seqs max-num-batched-tokens; do flags_all="$flags_all,{\"names\":[\"--$name\"],\"dest\":\"$(echo $name | tr - _)\",\"kind\":\"str\"}"; done
+said="$answer,\"package\":\"$hash\",\"torch\":\"2.14.0\",$flags_all,{\"names\":[\"--enforce-eager\"],\"dest\":\"enforce_eager\",\"kind\":\"flag\"}],\"architectures\":[\"LlamaForCausalLM\"],\"left_out\":{}}"
+figures() { "$OOMSIGHT" plan --gpu h100 --offline --vllm 0.99.0 $serve --enforce-eager --max-num-seqs 1024 | sed -n '/KV cache  /p'; }
+learn "planned without" "echo '$said'"; figures
+echo "$(tell "$terms,\"probes\":[{$start,\"available_bytes\":69000000000}],\"configs\":{$dense}")" >"$work/probe"
+learn "planned with terms" "echo '$said'" --probe; figures; cat "$work/request"; echo; rm -rf "$work/cache"
+probe "what they leave open" "$(tell "$terms,\"probes\":[{$start,\"available_bytes\":60000000000},7,{\"model\":7},{$start,\"available_bytes\":-1}],\"configs\":{$dense},\"left_out\":{\"moe\":\"it took more than 120 seconds\"}")"
+probe "a model that is none" "$(tell "$terms,\"probes\":[{$start,\"available_bytes\":69000000000}],\"configs\":{\"dense\":[]}")"
+probe "no term that is known" "$(tell '"terms":[{"term":"tomorrow","value":1}]')"
+probe "no terms" "$(tell '"terms":[],"left_out":{"dense-256":"RuntimeError: no\u001b device"}')"
+probe "terms that are none" "$(tell '"terms":{"sampler":14}')"
+probe "starts that cannot be read" "echo Segmentation fault"
+probe "starts of another release" "$(tell "$terms" | sed s/0.99.0/0.98.0/)"
+probe "starts that hang" "sleep 60" --timeout 1
+probe "starts of a broken installation" "echo '{\"id\":1,\"schema\":\"oomsight.exact/1\",\"engine\":\"vllm\",\"version\":null,\"verdict\":\"unknown\",\"text\":\"libcudart.so.13: cannot open\"}'"
+learn "nothing to start" "echo '$said' | sed s/0.99.0/0.32.0/" --probe; grep -c probe "$work/request"; rm "$work/probe"
 echo "== nothing is left"; ls -A "$work" "$work/tmp" | tr '\n' ' ' | sed "s#$work#WORK#g"; echo; rm -rf "$work"

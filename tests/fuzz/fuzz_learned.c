@@ -1,5 +1,5 @@
-/* Any bytes as the file of what was learned of an installed engine, and as its answer: what is taken of them stays within its bounds, and every flag of
- * it is found again. */
+/* Any bytes as the file of what was learned of an installed engine: what is taken of them stays within its bounds, a term between its ends, and
+ * every flag of it is found again. */
 #include "fuzz.h"
 
 #include "facts/facts.h"
@@ -16,6 +16,20 @@ static void flag_check(const oos_flag_table *table, const oos_flag_record *recor
     FUZZ_REQUIRE(hit.form->least_values <= hit.form->most_values);
 }
 
+static void term_check(const oos_learned_term *term, double least, double most)
+{
+    FUZZ_REQUIRE(!term->known || (term->low >= least && term->low <= term->value &&
+                                  term->value <= term->high && term->high <= most));
+}
+
+static void terms_check(const oos_learned_terms *terms)
+{
+    const oos_learned_term *const bytes[] = {&terms->early_cublas, &terms->early, &terms->retained};
+    term_check(&terms->sampler, 0, 256);
+    for (size_t i = 0; i < sizeof bytes / sizeof *bytes; i++) term_check(bytes[i], 0, 0x1p40);
+    for (size_t i = 0; i < OOS_REST_COUNT; i++) term_check(&terms->rests[i], -0x1p40, 0x1p40);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t len)
 {
     oos_view const text = {(const char *)bytes, len};
@@ -25,6 +39,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t len)
     if (arena && oos_learned_parse(text, "vllm", &learned)) {
         FUZZ_REQUIRE(learned.flags.len && learned.flags.ptr >= text.ptr &&
                      learned.flags.ptr + learned.flags.len <= text.ptr + len);
+        terms_check(&learned.terms);
         const char *name = oos_learned_name(arena, "vllm", &learned);
         FUZZ_REQUIRE(name && !strchr(name, '/') && strlen(name) < 100);
         if (oos_flags_load_learned(arena, NULL, "vllm", &learned, &table, NULL) == OOMSIGHT_OK) {

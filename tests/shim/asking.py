@@ -2,12 +2,14 @@
 """asking.py SHIM: commands are asked one after the other of an engine that answers, refuses, dies, hangs, writes garbage, learns and forgets. What
 one of them does is no other's answer. No engine is needed."""
 import argparse
+import dataclasses
 import json
 import os
 import signal
 import subprocess
 import sys
 import time
+from typing import List, Literal, Optional, Union
 
 FOLDER = os.path.join(sys.argv[1], "python")
 NAME, TOLD = "small", []
@@ -39,6 +41,21 @@ def steps(argv, count):
     yield answer_to(kind, count)
 
 
+@dataclasses.dataclass
+class Inner:
+    depth: int = 1
+
+
+@dataclasses.dataclass
+class Config:
+    mode: Literal["a", "b"] = "a"
+    size: Optional[int] = None
+    either: Union[bool, str] = True
+    inner: Optional[Inner] = None
+    words: List[str] = dataclasses.field(default_factory=list)
+    _own: int = 0
+
+
 class OnOff(argparse.Action):
     """As vLLM 0.33 has it: two pairs of spellings, of which its help shows one."""
 
@@ -62,9 +79,48 @@ def parser():
     made.add_argument("--count", type=int, choices=[1, 2, None], nargs="+")
     made.add_argument("--share", type=float, default=float("nan"))
     made.add_argument("--keys", type=json.loads, default={"a": [1]})
+    made.add_argument("--config", type=lambda text: Config(**json.loads(text)))
     made.add_argument("--level", default=argparse.SUPPRESS)
     made.add_argument("--first", default=object())
     return made
+
+
+MODELS = {"dense": {"model_type": "small"}}
+SEEN = {"available_bytes": 900, "requested_bytes": 1000, "before_bytes": 40, "cublas_bytes": 32, "retained_bytes": 5, "requests": 1, "vocabulary": 1000}
+
+
+def start(asked):
+    """14 bytes of a logit and 4096 that are always there; 32 bytes for cuBLAS before the first look."""
+    broken = os.environ.get("BROKEN_START", "")
+    yield "start"
+    if broken == asked["model"]:
+        os.kill(os.getpid(), signal.SIGKILL)
+    rows = asked["requests"]
+    seen = dict(SEEN, requests=rows, vocabulary=1000, peak_bytes=100 + 4096 + 14000 * rows)
+    if asked["marks"]:
+        seen.update(before_cublas_bytes=32, forward={"at_bytes": 0, "peak_bytes": 4000}, peak_bytes=7,
+                    sampler={"at_bytes": 100, "peak_bytes": 4096 + (14000 if broken != "parts" else 1 << 20) * rows})
+    yield {"verdict": "taken", "seen": seen if broken != "words" else dict(seen, requests="many", sampler=[], retained_bytes=None)}
+
+
+def probed():
+    """Terms of small starts, and what is said where one of them does not come to its end."""
+    told = ask([{"id": 1, "probe": True}])[0]
+    assert told["terms"] == [
+        {"term": "sampler", "form": "bytes_per_logit", "value": 14, "low": 14, "high": 14.004,
+         "seen": [{"requests": 256, "bytes": 3588096}, {"requests": 1024, "bytes": 14340096}]},
+        {"term": "before_reading", "form": "cublas", "value": 32}, {"term": "before_reading", "form": "constant", "value": 8},
+        {"term": "retained", "form": "constant", "value": 5}], told["terms"]
+    assert told["left_out"] == {} and told["configs"] == MODELS and told["version"] == "1.2.3"
+    assert [probe["probe"] for probe in told["probes"]] == ["dense-256", "dense-1024", "moe", "hybrid", "graphs"]
+    assert told["probes"][1]["peak_bytes"] == 100 + 4096 + 14000 * 1024  # of the start without marks
+    lost = ask([{"id": 1, "probe": True}], BROKEN_START="hybrid")[0]
+    assert lost["terms"] == told["terms"] and lost["left_out"] == {"hybrid": "it ended with 9 before it answered"}, lost["left_out"]
+    none = ask([{"id": 1, "probe": True}], BROKEN_START="dense")[0]
+    assert none["terms"] == [] and none["left_out"]["sampler"] == "the start dense-256 told no sampler peak_bytes", none["left_out"]
+    apart = ask([{"id": 1, "probe": True}], BROKEN_START="parts")[0]["left_out"]
+    assert apart == {"parts of dense-%d" % rows: "they differ by %d bytes from the peak of the start" % (rows * (14000 - (1 << 20))) for rows in (256, 1024)}, apart
+    assert [term["term"] for term in ask([{"id": 1, "probe": True}], BROKEN_START="words")[0]["terms"]] == ["before_reading", "before_reading"]
 
 
 def architectures():
@@ -84,6 +140,10 @@ def learned():
     assert found["--count"] == {"names": ["--count"], "kind": "list", "item": "choice", "choices": [1, 2], "nullable": True, "nargs": "+", "dest": "count"}
     assert found["--share"] == {"names": ["--share"], "kind": "float", "dest": "share"}
     assert found["--keys"]["kind"] == "json" and found["--keys"]["default"] == {"a": [1]}
+    assert found["--config"]["json_keys"] == [
+        {"name": "either", "kind": "bool|str"}, {"name": "inner", "kind": "dict", "nullable": True}, {"name": "inner.depth", "kind": "int"},
+        {"name": "mode", "kind": "choice", "choices": ["a", "b"]}, {"name": "size", "kind": "int", "nullable": True}, {"name": "words", "kind": "list"}], found["--config"]
+    assert "json_keys" not in found["--keys"]
     assert "default" not in found["--level"] and "default" not in found["--first"]
     assert said["architectures"] == ["LargeForCausalLM", "SmallForCausalLM"] and said["version"] == "1.2.3"
     assert "package" in said["left_out"] and "package" not in said
@@ -162,6 +222,7 @@ def main():
     assert [(row["verdict"], row["id"]) for row in ask(lines)] == [("unknown", None)] * 4 + [("taken", 5)]
 
     learned()
+    probed()
     broken = ask([one(1, "taken"), one(2, "taken")], BROKEN="1")
     assert [(row["verdict"], row["version"], row["stage"]) for row in broken] == [("unknown", None, "import")] * 2
     import oomsight_ask

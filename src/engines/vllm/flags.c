@@ -242,7 +242,9 @@ static void speculative_check(oos_serve_reader *in, const json_t *value)
     oos_flag_key key;
     const char *name;
     json_t *item;
-    if (!hit.record || !hit.here || oos_serve_newer(in) || in->version == in->table->learned) return;
+    if (!hit.record || !hit.here || oos_serve_newer(in) ||
+        (in->version == in->table->learned && hit.record->keys_open))
+        return;
     if (s->method && oos_flag_key_find(in->table, hit.record, oos_view_of("method"), in->version, &key))
         s->method_wrong = !oos_flag_key_takes(&key, oos_view_of(s->method));
     if (!other.record || !other.form->strict) return;

@@ -175,6 +175,28 @@ static uint64_t profiled_bytes(const oos_setup *setup)
     return flash && setup->device.capability >= 75 && !small ? 12 : 4;
 }
 
+/* What starts of the installed release have told: thousandths of a byte for a logit, that in the model's type among them. They ran the newer
+ * runner; a pooling model samples nothing. */
+static uint64_t learned_logit(const oos_setup *setup)
+{
+    const oos_learned_terms *terms = setup->rules->terms;
+    bool const here = terms && terms->sampler.known && setup->v2_runner && !oos_setup_pools(setup);
+    return here ? (uint64_t)(terms->sampler.value * 1000) : 0;
+}
+
+static bool cublas_early(const oos_setup *setup)
+{
+    const oos_learned_terms *terms = setup->rules->terms;
+    bool const told = terms && terms->early_cublas.known;
+    return told ? terms->early_cublas.value > 0 : setup->rules->cublas_before_snapshot;
+}
+
+/* What is no more than noise of the allocator is no term. */
+static uint64_t learned_bytes(const oos_setup *setup, const oos_learned_term *term)
+{
+    return setup->v2_runner && term->known && term->value >= 4 * OOS_MIB ? (uint64_t)term->value : 0;
+}
+
 /* topk_topp_triton.py, from 0.17: a row of the vocabulary in fp32 for every program, as many as multiprocessors. The
  * newer runner's dummy request asks for neither top-k nor top-p before 0.33. */
 static uint64_t topk_rows(const oos_setup *setup, uint64_t requests)
@@ -201,6 +223,7 @@ static oos_forward_sampler sampler_of(const oos_setup *setup, uint64_t tokens, u
         .few_apart = rules->sampler != SAMPLER_IN_PLACE,
         .rejection_bytes = setup->speculative_tokens ? rules->rejection_logit_bytes : 0,
         .profiled_bytes = profiled_bytes(setup),
+        .learned_logit = learned_logit(setup),
         .warm_rows = warms ? oos_mul(warm, query) : 0,
         .warm_copies = rules->v2_warmup_clones_logits ? 2 : 1,
         .chunk_bytes = setup->speculative_tokens ? rules->v2_rejection_chunk_bytes : 0,
@@ -280,11 +303,15 @@ static oos_forward step_of(const oos_setup *setup, const oos_backend_choice *bac
                                     .open = oos_activation_compile_open(setup),
                                     .copies = cold_copies(setup),
                                     .copies_most = setup->rules->cold_embeddings},
-                        .cublas_early = setup->rules->cublas_before_snapshot,
+                        .cublas_early = cublas_early(setup),
                         .communicators = communicators_of(setup),
                         .communicators_early = setup->rules->nccl_before_snapshot,
                         .serving_workspace = captured ? 0 : backend->workspace_bytes};
     if (setup->device.capability == 90) step.more_kernels = FITTED(more_kernels);
+    if (setup->rules->terms) {
+        step.early_more = learned_bytes(setup, &setup->rules->terms->early);
+        step.kept_more = learned_bytes(setup, &setup->rules->terms->retained);
+    }
     step.more_spill = delta_spill(setup);
     step.more_collectives = setup->eager ? 0 : FITTED(compiled_reduce).value;
     step.count = oos_setup_stage_layers(setup, stage, &step.layer);

@@ -65,20 +65,36 @@ static uint64_t budget(const oos_setup *setup)
     return oos_u64_from(setup->rules->budget_rounds_up ? ceil(product) : floor(product));
 }
 
+/* The releases that were read have a class for the model, and the installed one lists none. */
+static bool class_is_gone(const oos_setup *setup)
+{
+    oos_version other;
+    const vllm_rules *rules = setup->rules;
+    const char *name = setup->model->architecture;
+    return rules->architectures.len && !oos_learned_lists(rules->architectures, name) &&
+           oos_architecture_known_at(rules->facts, name, rules->version, &other) == OOS_ARCHITECTURE_HERE;
+}
+
 /* What keeps an answer from being certain, NULL: nothing. */
 static const char *not_known(oos_arena *arena, const oos_plan *plan)
 {
     const oos_model *model = vllm_setup(plan)->model;
     const oos_weights *weights = &plan->sizes.weights;
     const oos_exact *exact = vllm_setup(plan)->exact;
+    const vllm_rules *rules = vllm_setup(plan)->rules;
+    bool const listed = oos_learned_lists(rules->architectures, model->architecture);
     if (exact && exact->stage_count && exact->kv_layers_json) return NULL;
+    if (class_is_gone(vllm_setup(plan)))
+        return oos_arena_format(arena, "The installed release has no class for architecture %s.",
+                                model->architecture);
     if (model->common)
-        return oos_arena_format(arena,
-                                "Architecture %s is not known here: weights (%.2f to %.2f GiB) and KV cache "
-                                "are estimated from the "
-                                "fields most configs share.",
-                                model->architecture, (double)weights->loaded_low / 0x1p30,
-                                (double)weights->loaded_high / 0x1p30);
+        return oos_arena_format(
+            arena,
+            "Architecture %s is not known here: weights (%.2f to %.2f GiB) and KV cache "
+            "are estimated from the "
+            "fields most configs share.%s",
+            model->architecture, (double)weights->loaded_low / 0x1p30, (double)weights->loaded_high / 0x1p30,
+            listed ? " The installed release has a class for it: --exact asks that." : "");
     if (model->encoder_only && !vllm_setup(plan)->rules->encoders_unprofiled)
         return "This release starts a model without a KV cache in a way that is not known here.";
     if (model->quant_unknown && weights->source == OOS_SOURCE_ESTIMATED)
@@ -99,9 +115,8 @@ static void admit(oos_arena *arena, oos_plan *plan)
         plan->answer.verdict == OOMSIGHT_VERDICT_FITS || plan->answer.phase >= OOS_PHASE_KV_SIZING;
     const oos_model *model = vllm_setup(plan)->model;
     const char *reason = not_known(arena, plan);
-    if (!reason || !(plan->answer.verdict == OOMSIGHT_VERDICT_TIGHT ||
-                     ((model->common || model->encoder_only) && by_cache)))
-        return;
+    bool const guessed = model->common || model->encoder_only || class_is_gone(vllm_setup(plan));
+    if (!reason || !(plan->answer.verdict == OOMSIGHT_VERDICT_TIGHT || (guessed && by_cache))) return;
     plan->answer.verdict = OOMSIGHT_VERDICT_UNKNOWN;
     plan->answer.phase = OOS_PHASE_COUNT;
     plan->answer.phase_probability = 0;

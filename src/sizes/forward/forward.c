@@ -58,7 +58,8 @@ static void peaks_of(const oos_forward *step, oos_layer_peak layers, oos_activat
     }
     uint64_t const cublas = step->cublas_early ? 0 : oos_forward_cublas(step);
     uint64_t const buffer = step->last ? oos_mul(oos_mul(step->sampler.kept_rows, step->model->vocab), 4) : 0;
-    uint64_t const retained = oos_add(oos_add(layers.workspace, cublas), buffer);
+    uint64_t const kept = oos_add(buffer, step->kept_more);
+    uint64_t const retained = oos_add(oos_add(layers.workspace, cublas), kept);
 
     uint64_t const in_layers =
         oos_add(oos_add(layers.peak, oos_add(outputs, inputs)), layers.cublas ? cublas : 0);
@@ -145,8 +146,9 @@ static oos_amount between(uint64_t bytes, uint64_t low, uint64_t high, const cha
 static oos_amount context_of(const oos_forward *step, const oos_driver *driver)
 {
     uint64_t const cublas = step->cublas_early ? oos_forward_cublas(step) : 0;
-    return between(oos_add(driver->context_bytes, cublas), oos_add(driver->context_low, cublas),
-                   oos_add(driver->context_high, cublas),
+    uint64_t const early = oos_add(cublas, step->early_more);
+    return between(oos_add(driver->context_bytes, early), oos_add(driver->context_low, early),
+                   oos_add(driver->context_high, early),
                    cublas ? "CUDA context of this device, and the workspace of cuBLAS"
                           : "CUDA context of this device");
 }

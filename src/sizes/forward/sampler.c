@@ -35,6 +35,9 @@ uint64_t oos_forward_sampling(const oos_forward *step, uint64_t *ret_low)
         /* later, when only the result is left: a copy in fp32; since 0.28 only when a request asks for something */
         if (step->sampler.widens) bytes = oos_add(bytes, oos_mul(logits, 4));
         bytes = oos_add(bytes, oos_mul(logits, step->sampler.profiled_bytes));
+        if (step->sampler.learned_logit)
+            bytes = oos_add(oos_mul(hidden, oos_forward_item(step)),
+                            oos_mul(logits, step->sampler.learned_logit) / 1000);
         *ret_low = oos_max(bytes, gather);
         return *ret_low;
     }

@@ -8,6 +8,7 @@ bool oos_check_architecture(oos_check *c)
     char other[32];
     oos_version at = 0;
     const char *name = setup->model->architecture;
+    if (setup->rules->architectures.len) return false; /* the release has told its own */
     switch (oos_architecture_known_at(setup->rules->facts, name, setup->rules->version, &at)) {
     case OOS_ARCHITECTURE_LATER:
         oos_version_print(at, other, sizeof other);

@@ -84,6 +84,26 @@ static uint64_t share_of(const oos_setup *setup, uint64_t least, uint64_t part)
     return oos_max(least, setup->device.total_bytes / oos_max(1, part));
 }
 
+/* Bytes that starts of the installed release left open: a model is as that which was started of its kind. */
+static void rest_of(const oos_setup *setup, double *ret_less, double *ret_more)
+{
+    const oos_learned_terms *terms = setup->rules->terms;
+    *ret_less = *ret_more = 0;
+    if (!terms) return;
+    bool const states = setup->model->hybrid || setup->model->attention_free;
+    oos_learned_rest const kind = states                          ? OOS_REST_HYBRID
+                                  : setup->model->moe.experts > 0 ? OOS_REST_MOE
+                                                                  : OOS_REST_DENSE;
+    oos_learned_term const of[] = {terms->rests[kind], setup->graph_estimate_applied
+                                                           ? terms->rests[OOS_REST_GRAPHS]
+                                                           : (oos_learned_term){0}};
+    for (size_t i = 0; i < sizeof of / sizeof *of; i++) {
+        if (!of[i].known) continue;
+        *ret_less += -fmin(of[i].low, 0);
+        *ret_more += fmax(of[i].high, 0);
+    }
+}
+
 static oos_amount with_unexplained(const oos_plan *plan, const oos_moment *moment)
 {
     double const wider = vllm_setup(plan)->rules->measured ? 1 : 2;
@@ -91,8 +111,10 @@ static oos_amount with_unexplained(const oos_plan *plan, const oos_moment *momen
         wider * (double)share_of(vllm_setup(plan), VALUE(unexplained_more), VALUE(unexplained_more_part));
     double const less =
         wider * (double)share_of(vllm_setup(plan), VALUE(unexplained_less), VALUE(unexplained_less_part));
-    double const below = (double)(moment->peak_bytes - moment->peak_low);
-    double const above = (double)(moment->peak_high - moment->peak_bytes);
+    double rest_less, rest_more;
+    rest_of(vllm_setup(plan), &rest_less, &rest_more);
+    double const below = (double)(moment->peak_bytes - moment->peak_low) + rest_less;
+    double const above = (double)(moment->peak_high - moment->peak_bytes) + rest_more;
     oos_drift const drift = oos_device_drift(&vllm_setup(plan)->device, vllm_setup(plan)->rules->beyond);
     return oos_amount_guess(
         moment->peak_bytes,

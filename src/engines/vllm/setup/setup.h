@@ -12,8 +12,10 @@ typedef struct vllm_rules {
     oos_version version;
     const oos_argument_facts *facts; /* NULL: none */
     const oos_refusals *refusals;
-    bool measured;   /* starts of this release were compared with its rules */
-    unsigned beyond; /* releases after the newest that is known; 0: none */
+    const oos_learned_terms *terms; /* of starts of what is installed; NULL: none */
+    oos_view architectures;         /* that what is installed has classes for; empty: it was not asked */
+    bool measured;                  /* starts of this release were compared with its rules */
+    unsigned beyond;                /* releases after the newest that is known; 0: none */
 #define REAL(name) double name;
 #define WHOLE(name) uint64_t name;
 #define YES(name) bool name;
