@@ -59,6 +59,7 @@ static oomsight_status plan_start(oos_arena *arena, const oos_start *start, cons
     bool beyond;
     OOS_TRY(oos_vllm_rules_of(facts->rules, start->version, rules, &beyond, reterr));
     rules->beyond = start->beyond;
+    if (start->trial) oos_rule_put(facts->rules, start->trial, rules);
     OOS_TRY(oos_setup_resolve(arena, start->model, start->draft, start->serve, start->env, &start->device,
                               rules, setup, reterr));
     if (start->exact) oos_setup_take_exact(setup, start->exact);
