@@ -15,14 +15,19 @@ static int learn_one(cli_options *given, const oomsight_data *data, const oomsig
     oomsight_error error = {0};
     oomsight_asker asker = {0};
     oomsight_exact said = {0};
-    char *text = NULL;
+    char *text = NULL, *watched = NULL;
     int code = EXIT_INPUT;
+    if (oomsight_learn_watched(data, engine->name, &watched, &error) != OOMSIGHT_OK) return fail_with(&error);
     oomsight_question const question = {.engine = engine->name,
                                         .title = engine->title,
                                         .total_bytes = DEVICE_BYTES,
                                         .capability = CAPABILITY,
-                                        .count = DEVICES};
-    if (!plan_asker_open(given, data, &asker)) return EXIT_OUR_FAULT;
+                                        .count = DEVICES,
+                                        .watched = watched};
+    if (!plan_asker_open(given, data, &asker)) {
+        free(watched);
+        return EXIT_OUR_FAULT;
+    }
     asker.ask(asker.own, &question, &said);
     if (said.problem) {
         complain("oomsight learn: %s: %s", engine->title, said.problem);
@@ -34,6 +39,7 @@ static int learn_one(cli_options *given, const oomsight_data *data, const oomsig
     free((char *)said.answer);
     free((char *)said.problem);
     plan_asker_close(&asker);
+    free(watched);
     return code;
 }
 

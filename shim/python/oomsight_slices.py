@@ -34,11 +34,10 @@ def operator(node):
 
 
 def argued(arguments):
-    """Names and defaults, without annotations."""
+    """Those with a default: the others are what a caller hands on."""
     plain = arguments.posonlyargs + arguments.args
-    values = [None] * (len(plain) - len(arguments.defaults)) + arguments.defaults
-    rest = [("*", arguments.vararg, None)] + [("", one, value) for one, value in zip(arguments.kwonlyargs, arguments.kw_defaults)] + [("**", arguments.kwarg, None)]
-    return ", ".join(mark + one.arg + ("=" + said(value) if value else "") for mark, one, value in [("", one, value) for one, value in zip(plain, values)] + rest if one)
+    pairs = list(zip(plain[len(plain) - len(arguments.defaults):], arguments.defaults)) + list(zip(arguments.kwonlyargs, arguments.kw_defaults))
+    return ", ".join("%s=%s" % (one.arg, said(value)) for one, value in pairs if value)
 
 
 def constant(node):
@@ -190,7 +189,12 @@ def flat(body, around=()):
             if statement:
                 yield statement
             yield from flat(inner, around + (statement,) if statement else around)
-        if blocks(node) is None and not is_mute(node):
+        entries = isinstance(node, (ast.Assign, ast.AnnAssign)) and isinstance(node.value, ast.Dict) and node.value
+        if entries and len(entries.keys) > 1:  # a table is as many statements as it has entries
+            target = said(node.targets[0] if isinstance(node, ast.Assign) else node.target)
+            for key, value in zip(entries.keys, entries.values):
+                yield Statement("%s[%s] = %s" % (target, said(key) if key else "**", said(value)), [value], [], around)
+        elif blocks(node) is None and not is_mute(node):
             yield Statement(*simple(node), around)
 
 
@@ -425,18 +429,20 @@ def census_new(package, units, before):
     return {kind: sorted(name for name in names_ if mark(name)[:6] not in known[kind] and plain.match(name))[:LISTED] for kind, names_ in found.items()}
 
 
+def cut(marks, length):
+    return [marks[at:at + length] for at in range(0, len(marks), length)]
+
+
 def learned(folder, rules, base):
-    """For `oomsight learn`: what of the rules is the same in the package at `folder` as in the base, and what is new there."""
-    package = Package(folder)
-    rules = {name: rule for name, rule in rules.items() if rule["units"]}
-    marks = {name: dict(zip(rules[name]["units"], lists)) for name, lists in base["statements"].items() if name in rules}
-    told = compared(package, rules, marks)
-    start = {name: {"units": base["start"]["units"], "anchor": base["start"]["anchor"]} for name in ("start",)}
-    allocating = compared(package, start, {"start": dict(zip(base["start"]["units"], base["start"]["statements"]))})["doubt"]
+    """(rules, census) for `oomsight learn`: what of the rules is the same in the package at `folder` as in the base, and what is new there."""
+    package, start = Package(folder), base["start"]
+    marks = {name: dict(zip(rules[name]["units"], (cut(one, 8) for one in units))) for name, units in base["statements"].items() if name in rules}
+    told = compared(package, {name: rules[name] for name in marks}, marks)
+    allocating = compared(package, {"start": start}, {"start": dict(zip(start["units"], (cut(one, 8) for one in start["statements"])))})["doubt"]
     if allocating:
         told["start"] = {key: allocating[0][key] for key in ("unit", "added", "removed")}
     units = sorted({unit for rule in rules.values() for unit in rule["units"]})
-    found = census_new(package, units, base["census"])
+    found = census_new(package, units, {kind: cut(names_, 6) for kind, names_ in base["census"].items()})
     if package.left_out:
         told["left_out"] = dict(sorted(package.left_out.items())[:5])
     if time.monotonic() > package.until:

@@ -271,7 +271,7 @@ typedef struct oos_plan_ask {
     const char *held;            /* who holds memory of it; NULL: nobody */
     const char *release_from;    /* where the release comes from; NULL: it was given */
     const char *newer;           /* why its rules are those of an older one; NULL: they are its own */
-    oos_learned learned;         /* what was read of the installed engine; no rules: nothing */
+    oos_learned compared;        /* its rules beside the installed engine's source; none: not compared */
     const char **changed;        /* a sentence for each rule that the plan asks for and whose source has changed */
     size_t changed_count;
     const oomsight_exact *exact; /* NULL: the installed engine was not asked */

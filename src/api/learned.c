@@ -13,6 +13,7 @@ enum { PROBLEM_MAX = 400 };
 typedef struct learned_answer {
     oos_view engine, version, text;                /* strings: as they stand between the quotes */
     oos_view package, torch, flags, architectures; /* whole values */
+    oos_view rules, census;
     oos_view left_out;
 } learned_answer;
 
@@ -27,6 +28,8 @@ static bool answer_read(oos_view bytes, learned_answer *ret_answer)
                           : oos_view_is(key, "torch")         ? &ret_answer->torch
                           : oos_view_is(key, "flags")         ? &ret_answer->flags
                           : oos_view_is(key, "architectures") ? &ret_answer->architectures
+                          : oos_view_is(key, "rules")         ? &ret_answer->rules
+                          : oos_view_is(key, "census")        ? &ret_answer->census
                           : oos_view_is(key, "left_out")      ? &ret_answer->left_out
                                                               : NULL;
         if (oos_view_is(key, "engine"))
@@ -77,6 +80,8 @@ static void file_put(oos_text *text, const char *engine, const learned_answer *a
     oos_text_printf(text, ",\n\"base\":\"%s\"", base);
     part_put(text, "flags", answer->flags);
     part_put(text, "architectures", answer->architectures);
+    part_put(text, "rules", answer->rules);
+    part_put(text, "census", answer->census);
     oos_text_put(text, "}\n");
 }
 
@@ -92,6 +97,14 @@ static void summary_put(oos_text *said, const oos_flag_table *flags, oos_version
     }
     oos_text_printf(said, "%s %s: %zu flags, of which %zu are new since %s; %zu are gone. Kept in %s\n",
                     title, release, all, fresh, base, gone, place);
+}
+
+static void rules_put(oos_text *said, const oos_learned *learned, const char *base)
+{
+    oos_learned_doubt list[OOS_LEARNED_DOUBTS_MAX];
+    size_t const changed = oos_learned_doubts(learned, list, OOS_LEARNED_DOUBTS_MAX);
+    if (learned->rules.len)
+        oos_text_printf(said, "%zu rules rest on source that has changed since %s\n", changed, base);
 }
 
 static oomsight_status learned_keep(oos_arena *arena, const oomsight_data *data, const char *engine_name,
@@ -142,6 +155,7 @@ static oomsight_status learned_keep(oos_arena *arena, const oomsight_data *data,
     if (!oos_learned_find(arena, engine_name, learned.version, name, &learned))
         return oos_fail(reterr, OOMSIGHT_IO, "%.200s is not used: others can write it", place);
     summary_put(said, &flags, newest, words->title, release, base, place);
+    rules_put(said, &learned, base);
     if (!answer.torch.len) oos_text_printf(said, "torch is left out: %s\n", why_not(arena, &answer, "torch"));
     if (!answer.architectures.len)
         oos_text_printf(said, "architectures is left out: %s\n", why_not(arena, &answer, "architectures"));

@@ -96,14 +96,14 @@ static oomsight_status changed_find(oomsight_plan *plan, oos_plan_ask *ask, oos_
 
 oomsight_status oos_ask_changed(oomsight_plan *plan, oos_plan_ask *ask, oomsight_error *reterr)
 {
-    if (!ask->learned.rules.len) return OOMSIGHT_OK;
+    if (!ask->compared.rules.len) return OOMSIGHT_OK;
     oos_learned_doubt *list = OOS_NEW_ARRAY(plan->arena, oos_learned_doubt, OOS_LEARNED_DOUBTS_MAX);
     oos_arena *scratch = oos_arena_create(32 << 10);
     ask->changed = OOS_NEW_ARRAY(plan->arena, const char *, TOLD_MAX + 1);
     oomsight_status status = OOMSIGHT_OK;
     if (!list || !scratch || !ask->changed)
         status = oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for doubts");
-    size_t const count = list ? oos_learned_doubts(&ask->learned, list, OOS_LEARNED_DOUBTS_MAX) : 0;
+    size_t const count = list ? oos_learned_doubts(&ask->compared, list, OOS_LEARNED_DOUBTS_MAX) : 0;
     if (status == OOMSIGHT_OK) status = changed_find(plan, ask, scratch, list, count, reterr);
     oos_arena_free(scratch);
     if (status == OOMSIGHT_OK)

@@ -194,7 +194,7 @@ static oomsight_status learned_take(oomsight_plan *plan, oos_plan_ask *ask, cons
     if (own && oos_flags_load_learned(plan->arena, ask->params->data->dir, plan->engine->words->name,
                                       &learned, &own->flags, NULL) == OOMSIGHT_OK) {
         plan->facts = own;
-        if (ask->newer) ask->learned = learned;
+        if (ask->newer) ask->compared = learned;
         ask->newer =
             !ask->newer
                 ? "This build is not the release of its number: its flags were read from it, the "
