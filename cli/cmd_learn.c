@@ -44,14 +44,19 @@ static int learn_one(cli_options *given, const oomsight_data *data, const oomsig
     oomsight_error error = {0};
     oomsight_asker asker = {0};
     oomsight_exact said = {0};
-    char *text = NULL;
+    char *text = NULL, *watched = NULL;
     int code = EXIT_INPUT, kept = 0;
+    if (oomsight_learn_watched(data, engine->name, &watched, &error) != OOMSIGHT_OK) return fail_with(&error);
     oomsight_question const question = {.engine = engine->name,
                                         .title = engine->title,
                                         .total_bytes = DEVICE_BYTES,
                                         .capability = CAPABILITY,
-                                        .count = DEVICES};
-    if (!plan_asker_open(given, data, &asker)) return EXIT_OUR_FAULT;
+                                        .count = DEVICES,
+                                        .watched = watched};
+    if (!plan_asker_open(given, data, &asker)) {
+        free(watched);
+        return EXIT_OUR_FAULT;
+    }
     asker.ask(asker.own, &question, &said);
     plan_asker_close(&asker);
     if (said.problem) {
@@ -63,6 +68,7 @@ static int learn_one(cli_options *given, const oomsight_data *data, const oomsig
         code = output_give(given, status, text, &error);
     }
     said_free(&said);
+    free(watched);
     return code;
 }
 

@@ -48,7 +48,7 @@ typedef struct asking {
     process *process;
     uint64_t id;
     unsigned devices; /* that are simulated */
-    char model[700], program[1200], python[512];
+    char model[700], program[1200], python[512], watched[700];
     char *problem, *answer; /* the caller's */
     size_t answer_bytes;
 } asking;
@@ -94,7 +94,9 @@ static char *request_make(const asking *a)
         fputs(i ? ", " : "", out);
         put_string(out, model && a->model[0] ? a->model : q->words[i]);
     }
-    fputs("], \"env\": {", out);
+    fputs("]", out);
+    if (a->watched[0]) fputs(", \"watched\": ", out), put_string(out, a->watched);
+    fputs(", \"env\": {", out);
     for (size_t i = 0; i < q->environment_count; i++) {
         const char *word = q->environment[i];
         char *name = strndup(word, strcspn(word, "="));
@@ -156,12 +158,23 @@ static bool program_find(asking *a)
     return false;
 }
 
+/* Beside what the process keeps, and gone with it; too long for a request. */
+static void watched_settle(asking *a)
+{
+    if (!a->question->watched) return;
+    snprintf(a->watched, sizeof a->watched, "%s/watched.json", a->asker->scratch);
+    FILE *out = fopen(a->watched, "w");
+    bool const kept = out && fputs(a->question->watched, out) >= 0;
+    if ((out && fclose(out) != 0) || !kept) a->watched[0] = '\0';
+}
+
 /* A name that needs no network is one here, too. */
 static bool model_settle(asking *a)
 {
     char folder[660];
     oomsight_error error = {0};
     oomsight_model_place place;
+    watched_settle(a);
     if (!a->question->model) return true;
     if (a->question->place) {
         snprintf(a->model, sizeof a->model, "%s", a->question->place);

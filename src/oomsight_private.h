@@ -160,6 +160,7 @@ typedef struct oomsight_question {
     uint64_t total_bytes;
     unsigned capability, count; /* 90 */
     int probe;                  /* without a model: what small starts of it take */
+    const char *watched;        /* without a model: rules to be compared with its source; NULL: none */
 } oomsight_question;
 OOMSIGHT_MUST_CHECK oomsight_status oomsight_plan_question(oomsight_plan *plan,
                                                            oomsight_question *ret_question,
@@ -196,6 +197,10 @@ typedef enum oomsight_answer_state {
 } oomsight_answer_state;
 enum { OOMSIGHT_ANSWER_BYTES = 1 << 20 };
 oomsight_answer_state oomsight_answer_look(const char *bytes, size_t len, uint64_t id, size_t *ret_len);
+
+/* The rules of an engine with the fingerprints of their source, to be handed to `ask`; *ret_text NULL: it has none. */
+OOMSIGHT_MUST_CHECK oomsight_status oomsight_learn_watched(const oomsight_data *data, const char *engine,
+                                                           char **ret_text, oomsight_error *reterr);
 
 /* Keeps what an engine said of itself, and `probe` of its small starts (NULL: none were made), for plans of a release that is not known here;
  * *ret_text says what, in lines, *ret_kept whether there was anything to keep. */

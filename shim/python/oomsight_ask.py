@@ -139,7 +139,7 @@ def judge(engine, request, out):
     begun = time.monotonic()
     if request.get("learn") is True:
         import oomsight_learn
-        steps = oomsight_learn.steps(engine)
+        steps = oomsight_learn.steps(engine, request.get("watched"))
     elif "start" in request:
         steps = engine.start(request["start"])
     else:

@@ -178,8 +178,20 @@ def package(name):
         return hashlib.sha256(file.read(RECORD_BYTES)).hexdigest()
 
 
-def steps(engine):
-    """The parts of an answer as `told` (oomsight_ask.py) takes them; a part that fails takes no other with it."""
+def compared(engine, path):
+    """(rules, census): what its source is beside that which the rules were read from; the two are read together."""
+    import os
+    import sys
+
+    import oomsight_slices
+    with open(path, encoding="utf-8") as file:
+        watched = json.load(file)
+    rules = {row["rule"]: row for row in watched["rules"] if row.get("units")}
+    return oomsight_slices.learned(os.path.dirname(sys.modules[engine.NAME].__file__), rules, watched["fingerprints"])
+
+
+def steps(engine, watched=None):
+    """The parts of an answer as `told` (oomsight_ask.py) takes them; a part that fails takes no other with it. `watched`: a file of rules."""
     parts = {"package": lambda: package(engine.NAME), "torch": lambda: importlib.metadata.version("torch"),
              "flags": lambda: flags(engine.parser()), "architectures": lambda: sorted(str(name) for name in engine.architectures())}
     left_out = {}
@@ -188,4 +200,10 @@ def steps(engine):
             yield {name: read()}
         except (Exception, SystemExit) as error:
             left_out[name] = "%s: %s" % (type(error).__name__, " ".join(str(error).split())[:TEXT_MAX])
+    if watched:
+        try:
+            rules, census = compared(engine, watched)
+            yield {"rules": rules, "census": census}
+        except (Exception, SystemExit) as error:
+            left_out["rules"] = "%s: %s" % (type(error).__name__, " ".join(str(error).split())[:TEXT_MAX])
     yield {"verdict": "unknown", "left_out": left_out}

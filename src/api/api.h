@@ -271,6 +271,9 @@ typedef struct oos_plan_ask {
     const char *held;            /* who holds memory of it; NULL: nobody */
     const char *release_from;    /* where the release comes from; NULL: it was given */
     const char *newer;           /* why its rules are those of an older one; NULL: they are its own */
+    oos_learned compared;        /* its rules beside the installed engine's source; none: not compared */
+    const char **changed;        /* a sentence for each rule that the plan asks for and whose source has changed */
+    size_t changed_count;
     const oomsight_exact *exact; /* NULL: the installed engine was not asked */
     const oos_exact *answer;     /* what it said; NULL: nothing that can be read */
     const oos_learned *learned;  /* what is known of the installed engine; NULL: what the user's cache has */
@@ -301,6 +304,9 @@ bool oos_ask_is_every_gpu(const oos_plan_ask *ask);
 
 /* plan_exact.c: what the installed engine says of it. */
 oomsight_status oos_ask_exact(oomsight_plan *plan, const oos_plan_ask *ask, oomsight_error *reterr);
+
+/* plan_changed.c: which rules of a learned release the plan asks for and has to doubt. */
+oomsight_status oos_ask_changed(oomsight_plan *plan, oos_plan_ask *ask, oomsight_error *reterr);
 
 /* plan_notes.c: what was assumed, what is not modelled, what may be mistyped. */
 oomsight_status oos_ask_notes(oomsight_plan *plan, const oos_plan_ask *ask, oomsight_error *reterr);

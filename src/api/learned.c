@@ -14,6 +14,7 @@ typedef struct learned_answer {
     oos_view engine, version, text;                /* strings: as they stand between the quotes */
     oos_view package, torch, flags, architectures; /* whole values */
     oos_view terms, probes, configs;               /* ... of the answer to --probe */
+    oos_view rules, census;                        /* ... of the comparison with its source */
     oos_view left_out;
 } learned_answer;
 
@@ -31,6 +32,8 @@ static bool answer_read(oos_view bytes, learned_answer *ret_answer)
                           : oos_view_is(key, "terms")         ? &ret_answer->terms
                           : oos_view_is(key, "probes")        ? &ret_answer->probes
                           : oos_view_is(key, "configs")       ? &ret_answer->configs
+                          : oos_view_is(key, "rules")         ? &ret_answer->rules
+                          : oos_view_is(key, "census")        ? &ret_answer->census
                           : oos_view_is(key, "left_out")      ? &ret_answer->left_out
                                                               : NULL;
         if (oos_view_is(key, "engine"))
@@ -86,6 +89,14 @@ static void summary_put(oos_text *said, const oos_flag_table *flags, oos_version
                     title, release, all, fresh, base, gone, place);
 }
 
+static void rules_put(oos_text *said, const oos_learned *learned, const char *base)
+{
+    oos_learned_doubt list[OOS_LEARNED_DOUBTS_MAX];
+    size_t const changed = oos_learned_doubts(learned, list, OOS_LEARNED_DOUBTS_MAX);
+    if (learned->rules.len)
+        oos_text_printf(said, "%zu rules rest on source that has changed since %s\n", changed, base);
+}
+
 /* An answer on its way into a file. */
 typedef struct keeping {
     oos_arena *arena;
@@ -118,6 +129,8 @@ static void file_put(keeping *k)
     oos_text_printf(text, ",\n\"base\":\"%s\"", k->base);
     part_put(text, "flags", answer->flags);
     part_put(text, "architectures", answer->architectures);
+    part_put(text, "rules", answer->rules);
+    part_put(text, "census", answer->census);
     if (told->terms.len) {
         part_put(text, "terms", (oos_view){told->terms.ptr, told->terms.len - 1});
         oos_text_add(text, (oos_view){k->rests.ptr ? k->rests.ptr : "", k->rests.len});
@@ -218,6 +231,7 @@ static oomsight_status file_keep(keeping *k, oomsight_error *reterr)
         return oos_fail(reterr, OOMSIGHT_IO, "%.200s is not used: others can write it", place);
     k->kept = 1;
     summary_put(&k->said, &flags, k->newest, title, release, k->base, place);
+    rules_put(&k->said, &k->learned, k->base);
     left_out_put(k, &k->answer);
     return OOMSIGHT_OK;
 }

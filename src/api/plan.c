@@ -42,6 +42,7 @@ static oomsight_status plan_fill(oomsight_plan *plan, oos_plan_ask *ask, oomsigh
     plan->word_count = ask->word_count;
     OOS_TRY(plan->engine->plan(plan->arena, &plan->start, plan->facts, &plan->plan, reterr));
     if (ask->exact) OOS_TRY(oos_ask_exact(plan, ask, reterr));
+    OOS_TRY(oos_ask_changed(plan, ask, reterr));
     plan->plan.serving.ranks = ask->ranks.here;
     char version[32];
     oos_version_print(plan->start.version, version, sizeof version);

@@ -169,6 +169,8 @@ oomsight_status oos_ask_offers(oomsight_plan *plan, const oos_plan_ask *ask, oom
         .release = plan->plan.engine_version,
         .measured = oos_rule_book_measured(plan->facts->rules, plan->start.version),
         .newer = ask->newer,
+        .changed = ask->changed,
+        .changed_count = ask->changed_count,
     };
     OOS_TRY(oos_doubts_find(plan->arena, &facts, &plan->plan, reterr));
     OOS_TRY(offers_settle(plan, ask, reterr));

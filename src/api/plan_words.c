@@ -200,6 +200,7 @@ static oomsight_status learned_take(oomsight_plan *plan, oos_plan_ask *ask, cons
         own->terms = terms;
         own->architectures = learned.architectures;
         plan->facts = own;
+        if (ask->newer) ask->compared = learned;
         ask->newer =
             !ask->newer ? "This build is not the release of its number: its flags were read from it, the "
                           "rules are those of the release."

@@ -476,6 +476,7 @@ typedef struct oos_learned {
     oos_view flags;            /* the list as it stands there */
     oos_view architectures;    /* ... empty: it has none */
     oos_learned_terms terms;
+    oos_view rules;            /* what of the rules was compared with its source; empty: nothing */
 } oos_learned;
 #define OOS_LEARNED_SCHEMA "oomsight.learned/1"
 enum { OOS_LEARNED_BYTES_MAX = 4 << 20, OOS_LEARNED_FLAGS_MAX = 4096 };
@@ -491,6 +492,17 @@ const char *oos_learned_name(oos_arena *arena, const char *engine, const oos_lea
 /* The file of a release: by its `name`, or, where that is NULL, the last that was written for the version. */
 bool oos_learned_find(oos_arena *arena, const char *engine, oos_version version, const char *name,
                       oos_learned *ret_learned);
+/* A rule of which the source is another than in the newest release that is known. Texts are another program's. */
+typedef struct oos_learned_doubt {
+    oos_view rule, unit; /* "breakable_graphs", "config/vllm.py:VllmConfig._uses_breakable" */
+    oos_view added[2];   /* statements as they stand in JSON */
+    size_t added_count;
+    uint64_t removed; /* statements that are gone */
+    bool gone;        /* the unit is */
+} oos_learned_doubt;
+enum { OOS_LEARNED_DOUBTS_MAX = 400 };
+/* How many there are, at most `max` of them in `ret_list`. */
+size_t oos_learned_doubts(const oos_learned *learned, oos_learned_doubt *ret_list, size_t max);
 /* The flags of the known releases, and of one more, which is not older than any of them. */
 oomsight_status oos_flags_load_learned(oos_arena *arena, const char *data_dir, const char *engine,
                                        const oos_learned *learned, oos_flag_table *ret_table,
@@ -663,6 +675,17 @@ const oos_argument_facts *oos_rule_book_facts(const oos_rule_book *book); /* NUL
  * first. Versions before the first known one are refused, later than the last are taken as the last with *ret_beyond set. */
 oomsight_status oos_rules_fill(const oos_rule_book *book, oos_version version, void *rules, bool *ret_beyond,
                                oomsight_error *reterr);
+
+/* A rule with another value than it has, to see whether a start asks for it. */
+typedef struct oos_rule_trial {
+    size_t rule;
+    double value;
+} oos_rule_trial;
+enum { OOS_RULE_TRIALS_MAX = 8 };
+void oos_rule_put(const oos_rule_book *book, const oos_rule_trial *trial, void *rules);
+/* The values that a rule of that name has had but not now, or one that it has not had; 0: there is no such rule. */
+size_t oos_rule_trials(const oos_rule_book *book, oos_view name,
+                       oos_rule_trial ret_list[OOS_RULE_TRIALS_MAX]);
 
 /* Fails where the version is older than the first one known. */
 oomsight_status oos_rule_book_reaches(const oos_rule_book *book, oos_version version, oomsight_error *reterr);

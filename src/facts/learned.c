@@ -126,7 +126,7 @@ static void terms_read(oos_scan *scan, oos_learned_terms *terms)
 
 bool oos_learned_parse(oos_view text, const char *engine, oos_learned *ret_learned)
 {
-    oos_learned found = {.flags = {"", 0}};
+    oos_learned found = {.flags = {"", 0}, .rules = {"", 0}};
     oos_view key, schema = {"", 0}, of = {"", 0};
     oos_scan scan = oos_scan_begin(text);
     if (!oos_scan_open(&scan, '{')) return false;
@@ -145,6 +145,8 @@ bool oos_learned_parse(oos_view text, const char *engine, oos_learned *ret_learn
             found.architectures = list_read(&scan);
         else if (oos_view_is(key, "terms"))
             terms_read(&scan, &found.terms);
+        else if (oos_view_is(key, "rules"))
+            oos_scan_skip(&scan, &found.rules);
         else
             oos_scan_skip(&scan, NULL);
     }
@@ -167,6 +169,74 @@ bool oos_learned_lists(oos_view architectures, const char *name)
         found = oos_view_is(item, name);
     }
     return found;
+}
+
+/* ---- rules of which the source has changed ---- */
+
+static void added_read(oos_scan *scan, oos_learned_doubt *doubt)
+{
+    if (!oos_scan_open(scan, '[')) return;
+    while (oos_scan_item(scan)) {
+        oos_view const text = oos_scan_string_or_none(scan);
+        if (doubt->added_count < 2 && text.len) doubt->added[doubt->added_count++] = text;
+    }
+}
+
+static uint64_t count_read(oos_scan *scan)
+{
+    uint64_t count = 0;
+    oos_view raw = {"", 0};
+    if (!oos_scan_skip(scan, &raw)) return 0;
+    oos_scan number = oos_scan_begin(raw);
+    return oos_scan_peek(&number) == OOS_SCAN_NUMBER && oos_scan_u64(&number, &count) ? count : 0;
+}
+
+static bool is_true(oos_scan *scan)
+{
+    oos_view raw = {"", 0};
+    return oos_scan_skip(scan, &raw) && oos_view_is(raw, "true");
+}
+
+static oos_learned_doubt doubt_read(oos_scan *scan)
+{
+    oos_learned_doubt doubt = {.rule = {"", 0}, .unit = {"", 0}};
+    oos_view key;
+    if (!oos_scan_open(scan, '{')) return doubt;
+    while (oos_scan_key(scan, &key)) {
+        if (oos_view_is(key, "rule"))
+            doubt.rule = oos_scan_string_or_none(scan);
+        else if (oos_view_is(key, "unit"))
+            doubt.unit = oos_scan_string_or_none(scan);
+        else if (oos_view_is(key, "added"))
+            added_read(scan, &doubt);
+        else if (oos_view_is(key, "removed"))
+            doubt.removed = count_read(scan);
+        else if (oos_view_is(key, "gone"))
+            doubt.gone = is_true(scan);
+        else
+            oos_scan_skip(scan, NULL);
+    }
+    return doubt;
+}
+
+size_t oos_learned_doubts(const oos_learned *learned, oos_learned_doubt *ret_list, size_t max)
+{
+    size_t count = 0;
+    oos_view key;
+    oos_scan scan = oos_scan_begin(learned->rules);
+    if (!learned->rules.len || !oos_scan_open(&scan, '{')) return 0;
+    while (oos_scan_key(&scan, &key)) {
+        if (!oos_view_is(key, "doubt") || oos_scan_peek(&scan) != OOS_SCAN_ARRAY || count) {
+            oos_scan_skip(&scan, NULL);
+            continue;
+        }
+        oos_scan_open(&scan, '[');
+        while (oos_scan_item(&scan)) {
+            oos_learned_doubt const doubt = doubt_read(&scan);
+            if (doubt.rule.len && count < max) ret_list[count++] = doubt;
+        }
+    }
+    return count;
 }
 
 const char *oos_learned_folder(oos_arena *arena)

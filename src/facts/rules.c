@@ -172,6 +172,40 @@ static void keep(_Atomic(void *) *place, const void *rules, size_t size)
     if (!atomic_compare_exchange_strong(place, &none, copy)) free(copy);
 }
 
+void oos_rule_put(const oos_rule_book *book, const oos_rule_trial *trial, void *rules)
+{
+    oos_assert(trial->rule < book->rule_count);
+    const oos_rule_place *place = &book->places[trial->rule];
+    char *field = (char *)rules + place->offset;
+    switch (place->kind) {
+    case OOS_RULE_REAL: *(double *)(void *)field = trial->value; break;
+    case OOS_RULE_WHOLE: *(uint64_t *)(void *)field = (uint64_t)trial->value; break;
+    case OOS_RULE_YES: *(bool *)field = trial->value != 0; break;
+    }
+}
+
+static bool is_tried(const oos_rule_trial *list, size_t count, double value)
+{
+    for (size_t i = 0; i < count; i++)
+        if (list[i].value == value) return true;
+    return false;
+}
+
+size_t oos_rule_trials(const oos_rule_book *book, oos_view name, oos_rule_trial ret_list[OOS_RULE_TRIALS_MAX])
+{
+    size_t count = 0, at = 0;
+    while (at < book->rule_count && !oos_view_is(name, book->places[at].name)) at++;
+    if (at == book->rule_count) return 0;
+    const rule *of = &book->rules[at];
+    double const is = of->steps[of->count - 1].value;
+    for (size_t i = of->count - 1; i-- > 0 && count < OOS_RULE_TRIALS_MAX;)
+        if (of->steps[i].value != is && !is_tried(ret_list, count, of->steps[i].value))
+            ret_list[count++] = (oos_rule_trial){at, of->steps[i].value};
+    if (!count)
+        ret_list[count++] = (oos_rule_trial){at, book->places[at].kind == OOS_RULE_YES ? is == 0 : is + 1};
+    return count;
+}
+
 oomsight_status oos_rules_fill(const oos_rule_book *book, oos_version version, void *rules, bool *ret_beyond,
                                oomsight_error *reterr)
 {
@@ -188,12 +222,7 @@ oomsight_status oos_rules_fill(const oos_rule_book *book, oos_version version, v
         double value = book->rules[i].steps[0].value;
         for (size_t k = 1; k < book->rules[i].count && book->rules[i].steps[k].since <= version; k++)
             value = book->rules[i].steps[k].value;
-        char *field = (char *)rules + book->places[i].offset;
-        switch (book->places[i].kind) {
-        case OOS_RULE_REAL: *(double *)(void *)field = value; break;
-        case OOS_RULE_WHOLE: *(uint64_t *)(void *)field = (uint64_t)value; break;
-        case OOS_RULE_YES: *(bool *)field = value != 0; break;
-        }
+        oos_rule_put(book, &(oos_rule_trial){i, value}, rules);
     }
     *ret_beyond = version > book->versions[book->version_count - 1];
     if (place) keep(place, rules, book->size);

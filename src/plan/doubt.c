@@ -72,6 +72,7 @@ static void by_release(list *l, const oos_doubt_facts *facts)
     else if (!facts->measured)
         add(l, oos_arena_format(l->arena, "No start of %s %s was measured; other releases were.",
                                 facts->title, facts->release));
+    for (size_t i = 0; i < facts->changed_count; i++) add(l, facts->changed[i]);
 }
 
 /* ---- the command ---- */

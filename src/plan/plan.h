@@ -446,6 +446,8 @@ typedef struct oos_doubt_facts {
     const char *title, *release; /* "vLLM", "0.24.0" */
     bool measured;               /* starts of this release were set beside its rules */
     const char *newer;           /* a sentence: it is newer than any known here, or may be; NULL: it is not */
+    const char *const *changed;  /* a sentence for each of its rules that may be another */
+    size_t changed_count;
 } oos_doubt_facts;
 
 /* Fills doubts of the plan, and leaves its verdict as it is. */

@@ -62,6 +62,7 @@ static oomsight_status plan_start(oos_arena *arena, const oos_start *start, cons
     rules->terms = facts->terms;
     rules->architectures = facts->architectures;
     rules->measured |= facts->terms != NULL;
+    if (start->trial) oos_rule_put(facts->rules, start->trial, rules);
     OOS_TRY(oos_setup_resolve(arena, start->model, start->draft, start->serve, start->env, &start->device,
                               rules, setup, reterr));
     if (start->exact) oos_setup_take_exact(setup, start->exact);

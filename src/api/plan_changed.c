@@ -1,0 +1,116 @@
+/* Rules of which the source of a learned release is another than that of the newest known one. A rule is asked for where the plan is another
+ * with another value of it: such a change is a doubt, the others are none for this command. */
+#include "api/api.h"
+#include "base/check.h"
+#include "base/shown.h"
+
+#include <stdlib.h>
+
+enum { TOLD_MAX = 4, WORDS_MAX = 200 };
+
+static bool same_text(const char *a, const char *b)
+{
+    return a == b || (a && b && strcmp(a, b) == 0);
+}
+
+/* What a reader of the two would see. */
+static bool is_alike(const oos_plan *a, const oos_plan *b)
+{
+    if (a->answer.verdict != b->answer.verdict || a->answer.phase != b->answer.phase ||
+        !same_text(a->refusal.sentence, b->refusal.sentence) || a->kv.tokens != b->kv.tokens ||
+        a->phase_count != b->phase_count)
+        return false;
+    for (size_t i = 0; i < a->phase_count; i++)
+        if (a->phases[i].peak_bytes != b->phases[i].peak_bytes || a->phases[i].ok != b->phases[i].ok ||
+            a->phases[i].limit_bytes != b->phases[i].limit_bytes)
+            return false;
+    return true;
+}
+
+/* `scratch` is reset. */
+static bool is_asked_for(const oomsight_plan *plan, oos_arena *scratch, const oos_plan *without, oos_view rule)
+{
+    oos_rule_trial trials[OOS_RULE_TRIALS_MAX];
+    size_t const count = oos_rule_trials(plan->facts->rules, rule, trials);
+    for (size_t i = 0; i < count; i++) {
+        oos_plan other = {0};
+        oos_start start = plan->start;
+        start.trial = &trials[i];
+        oos_arena_reset(scratch);
+        if (plan->engine->plan(scratch, &start, plan->facts, &other, NULL) != OOMSIGHT_OK ||
+            !is_alike(without, &other))
+            return true;
+    }
+    return false;
+}
+
+static const char *quoted(oos_arena *arena, oos_view raw)
+{
+    const char *text = oos_scan_text(arena, raw);
+    const char *copy =
+        text ? oos_arena_copy(arena, oos_shown_beginning(oos_view_of(text), WORDS_MAX)) : NULL;
+    return copy ? oos_shown(arena, copy) : NULL;
+}
+
+static const char *sentence(oos_arena *arena, const oos_learned_doubt *doubt)
+{
+    const char *rule = quoted(arena, doubt->rule), *unit = quoted(arena, doubt->unit);
+    const char *first = doubt->added_count ? quoted(arena, doubt->added[0]) : "",
+               *second = doubt->added_count > 1 ? quoted(arena, doubt->added[1]) : "";
+    if (!rule || !unit || !first || !second) return NULL;
+    if (doubt->gone)
+        return oos_arena_format(arena, "The rule %s may no longer hold: %s is gone.", rule, unit);
+    if (!doubt->added_count)
+        return oos_arena_format(arena, "The rule %s may no longer hold: %s has %llu statements less.", rule,
+                                unit, (unsigned long long)doubt->removed);
+    return doubt->added_count > 1
+               ? oos_arena_format(arena, "The rule %s may no longer hold: %s now has `%s` and `%s`.", rule,
+                                  unit, first, second)
+               : oos_arena_format(arena, "The rule %s may no longer hold: %s now has `%s`.", rule, unit,
+                                  first);
+}
+
+static oomsight_status changed_find(oomsight_plan *plan, oos_plan_ask *ask, oos_arena *scratch,
+                                    const oos_learned_doubt *list, size_t count, oomsight_error *reterr)
+{
+    oos_plan without = {0};
+    oos_arena *own = oos_arena_create(16 << 10);
+    size_t used = 0;
+    oomsight_status status = own ? plan->engine->plan(own, &plan->start, plan->facts, &without, reterr)
+                                 : oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for a plan");
+    for (size_t i = 0; status == OOMSIGHT_OK && i < count; i++) {
+        if (!is_asked_for(plan, scratch, &without, list[i].rule)) continue;
+        if (used++ >= TOLD_MAX) continue;
+        const char *text = sentence(plan->arena, &list[i]);
+        if (!text) status = oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for a doubt");
+        ask->changed[ask->changed_count++] = text;
+    }
+    oos_arena_free(own);
+    if (status == OOMSIGHT_OK && used > TOLD_MAX) {
+        ask->changed[TOLD_MAX] = oos_arena_format(plan->arena, "%zu more rules that this command uses have changed.",
+                                                  used - TOLD_MAX);
+        ask->changed_count = TOLD_MAX + 1;
+    }
+    return status;
+}
+
+oomsight_status oos_ask_changed(oomsight_plan *plan, oos_plan_ask *ask, oomsight_error *reterr)
+{
+    if (!ask->compared.rules.len) return OOMSIGHT_OK;
+    oos_learned_doubt *list = OOS_NEW_ARRAY(plan->arena, oos_learned_doubt, OOS_LEARNED_DOUBTS_MAX);
+    oos_arena *scratch = oos_arena_create(32 << 10);
+    ask->changed = OOS_NEW_ARRAY(plan->arena, const char *, TOLD_MAX + 1);
+    oomsight_status status = OOMSIGHT_OK;
+    if (!list || !scratch || !ask->changed)
+        status = oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for doubts");
+    size_t const count = list ? oos_learned_doubts(&ask->compared, list, OOS_LEARNED_DOUBTS_MAX) : 0;
+    if (status == OOMSIGHT_OK) status = changed_find(plan, ask, scratch, list, count, reterr);
+    oos_arena_free(scratch);
+    if (status == OOMSIGHT_OK)
+        ask->newer = ask->changed_count
+                         ? "This version is newer than any supported one: its flags were read from the "
+                           "installed engine, and rules that this command uses have changed in its source."
+                         : "This version is newer than any supported one: its flags were read from the "
+                           "installed engine, and no rule that this command uses has changed in its source.";
+    return status;
+}
