@@ -61,7 +61,8 @@ static oomsight_status suggest(oos_arena *arena, const char *data_dir, const oos
     if (!reterr) return status;
     oomsight_error const was = *reterr;
     if (!meant && status == OOMSIGHT_NETWORK) {
-        oos_fail(reterr, status, "%.300s; a folder with its config.json is planned without a network", was.text);
+        oos_fail(reterr, status, "%.300s; a folder with its config.json is planned without a network",
+                 was.text);
         return was.path[0] ? oos_fail_in(reterr, status, was.path) : status;
     }
     if (!meant || strcmp(meant, id->name) == 0) return status;
