@@ -260,7 +260,7 @@ static oomsight_status transfer_fail(const transfer *t, CURLcode code, oomsight_
     if (is_unanswered(t, code)) {
         silent_note(t->options->endpoint);
         return oos_fail(reterr, OOMSIGHT_NETWORK, "%.300s cannot be reached (%.150s)", t->options->endpoint,
-                        why);
+                        curl.curl_easy_strerror(code));
     }
     if (code == CURLE_PARTIAL_FILE)
         return oos_fail(reterr, OOMSIGHT_NETWORK, "%.300s: the body was cut short (%.120s)", t->fetch->url,
