@@ -369,7 +369,8 @@ int dryrun_engine_find(const dryrun_options *options, const oomsight_data *data,
     dryrun_engine *engine = ret_engine;
     char path[512];
     if (!find_in_path(options->given->words[0], path, sizeof path)) {
-        complain("oomsight dryrun: '%s' is not found: activate the engine's environment, or name its program by path",
+        complain("oomsight dryrun: '%s' is not found: activate the engine's environment, or name its program "
+                 "by path",
                  options->given->words[0]);
         return EXIT_INPUT;
     }

@@ -259,7 +259,9 @@ static oomsight_status transfer_fail(const transfer *t, CURLcode code, oomsight_
     const char *why = t->why[0] ? t->why : curl.curl_easy_strerror(code);
     if (is_unanswered(t, code)) {
         silent_note(t->options->endpoint);
-        return oos_fail(reterr, OOMSIGHT_NETWORK, "%.300s cannot be reached (%.150s)", t->options->endpoint, why);
+        return oos_fail(reterr, OOMSIGHT_NETWORK,
+                        "%.150s cannot be reached (%.80s); a folder with its config.json needs no network",
+                        t->options->endpoint, curl.curl_easy_strerror(code));
     }
     if (code == CURLE_PARTIAL_FILE)
         return oos_fail(reterr, OOMSIGHT_NETWORK, "%.300s: the body was cut short (%.120s)", t->fetch->url,

@@ -58,13 +58,8 @@ static oomsight_status suggest(oos_arena *arena, const char *data_dir, const oos
                                oomsight_status status, oomsight_error *reterr)
 {
     const char *meant = status == OOMSIGHT_IO ? NULL : oos_catalogue_nearest(arena, data_dir, id->name);
-    if (!reterr) return status;
+    if (!meant || !reterr || strcmp(meant, id->name) == 0) return status;
     oomsight_error const was = *reterr;
-    if (!meant && status == OOMSIGHT_NETWORK) {
-        oos_fail(reterr, status, "%.300s; a folder with its config.json is planned without a network", was.text);
-        return was.path[0] ? oos_fail_in(reterr, status, was.path) : status;
-    }
-    if (!meant || strcmp(meant, id->name) == 0) return status;
     bool const same = ends_with(meant, id->name); /* but for the owner */
     oos_fail(reterr, status, "%.300s; did you mean %.100s%s?", was.text, meant,
              same ? "" : ", which is another model");

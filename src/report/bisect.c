@@ -123,9 +123,8 @@ static void put_figure(const oos_style *style, const oos_bisect_result *result)
         oos_format(one, sizeof one, "%.2f", oos_gib(before->need_bytes));
         oos_format(other, sizeof other, "%.2f", oos_gib(found->need_bytes));
         oos_style_ink(style, OOS_INK_BOLD,
-                      found->need_bytes > before->need_bytes
-                          ? "NEEDS MORE MEMORY IN %s  (%s GiB; %s: %s)\n"
-                          : "NEEDS LESS MEMORY IN %s  (%s GiB; %s: %s)\n",
+                      found->need_bytes > before->need_bytes ? "NEEDS MORE MEMORY IN %s  (%s GiB; %s: %s)\n"
+                                                             : "NEEDS LESS MEMORY IN %s  (%s GiB; %s: %s)\n",
                       found->version, other, before->version, one);
         return;
     }

@@ -87,7 +87,8 @@ static void put_setup(const oos_style *style, const oos_incident *incident, cons
     char line[640];
     size_t len = 0;
     const char *gpu = oos_report_gpu(incident, notes);
-    len += (size_t)snprintf(line + len, sizeof line - len, "%s", incident->engine ? oos_engine_title(incident->engine) : "");
+    len += (size_t)snprintf(line + len, sizeof line - len, "%s",
+                            incident->engine ? oos_engine_title(incident->engine) : "");
     if (incident->setup.version)
         len += (size_t)snprintf(line + len, sizeof line - len, " %.60s", incident->setup.version);
     if (incident->setup.model)

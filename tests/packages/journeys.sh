@@ -1,7 +1,7 @@
 #!/bin/bash
 # Five first days, each from the pages that its user would read: journeys.sh [ROOT_DIR [WORDS]]. The commands are typed as they stand, see first_day.sh;
 # WORDS choose journeys by name. Each fails when a command fails, or when install and first answer are three minutes of typing. docs/evidence/journeys.md
-# has what people try who type more than a page says. Needs root, debootstrap, a mirror and PyPI (77 without).
+# has what was tried besides. Needs root, debootstrap, a mirror and PyPI (77 without).
 set -u
 here=$(cd "$(dirname "$0")" && pwd); work=; root=${1:-}; wanted=${2:-}; failed=0
 [ -n "$root" ] || { work=$(mktemp -d); root=$work/root; }

@@ -52,6 +52,8 @@ class Docs(unittest.TestCase):
         self.write("docs/reference/long.md", "word " * (check_docs.WORDS_IN_ALL + 100))
         self.write("README.md", "x" * 6001)
         self.assertEqual(len(list(check_docs.sizes(self.root))), 2)
+        self.write("docs/reference/long.md", "# Long\n\nWritten by `tools/long.py`.\n" + "word " * (check_docs.WORDS_IN_ALL + 100))
+        self.assertEqual(len(list(check_docs.sizes(self.root))), 1)
 
 
 PROGRAM = """#!/bin/sh

@@ -80,6 +80,8 @@ class Shots:
     def all(self, name, address):
         for width in WIDTHS:
             for dark in (False, True):
+                if address.startswith("http"):  # the site keeps the colours of the visit before
+                    self.browser.call("Storage.clearDataForOrigin", origin="/".join(address.split("/")[:3]), storageTypes="all")
                 self.browser.visit(address, width, dark=dark)
                 self.look(name, width, dark)
 
