@@ -174,8 +174,8 @@ static void load_since(oos_state *state)
     free(bytes);
     state->since = strtoll(text, NULL, 10);
     if (state->since > 0) return;
-    state->since = oos_logtime_now();
-    snprintf(text, sizeof text, "%" PRId64 "\n", state->since);
+    state->since = INT64_MAX; /* nothing was moved yet */
+    snprintf(text, sizeof text, "%" PRId64 "\n", oos_logtime_now());
     (void)replace_file(state->folder, "since", text, strlen(text),
                        false); /* positions tell when it cannot be done */
 }
