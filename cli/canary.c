@@ -132,7 +132,7 @@ int canary_send(const cli_options *given)
     struct timespec clock;
     sink s = {.path = given->sink, .state = given->state, .fd = -1};
     if (!s.path == !s.state || given->render.format != OOMSIGHT_FORMAT_TEXT) {
-        complain("oomsight doctor: --canary takes --sink or --state, one of them, and is told as text");
+        complain("oomsight doctor: --canary takes --sink or --state, one of them, and its answer is text");
         return EXIT_USAGE;
     }
     if (s.path && strcmp(s.path, "-") == 0) s.fd = STDIN_FILENO;

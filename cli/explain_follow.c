@@ -287,8 +287,8 @@ int follow_logs(const cli_options *given, const oomsight_data *data, const char 
     bool const many = given->otlp || given->state || given->metrics_file || path_count > 1 ||
                       strpbrk(paths[0], "*?[") || (stat(paths[0], &is) == 0 && S_ISDIR(is.st_mode));
     if (many && render.format == OOMSIGHT_FORMAT_TEXT) render.format = OOMSIGHT_FORMAT_JSON;
-    if (oomsight_agent_open(&params, &agent, &error) != OOMSIGHT_OK) return fail_with(&error);
     heed_signals();
+    if (oomsight_agent_open(&params, &agent, &error) != OOMSIGHT_OK) return fail_with(&error);
     int const code = run(agent, given, &out, &error);
     oomsight_agent_close(agent);
     if (out.path && out.fd >= 0) close(out.fd);
@@ -345,8 +345,8 @@ int follow_streams(const cli_options *given, const oomsight_data *data)
     params.most_streams = (size_t)given->max_files.number;
     params.allow_hub = given->hub && !given->offline;
     params.each = given->each;
-    if (oomsight_streams_open(&params, &streams, &error) != OOMSIGHT_OK) return fail_with(&error);
     heed_signals();
+    if (oomsight_streams_open(&params, &streams, &error) != OOMSIGHT_OK) return fail_with(&error);
     int const code = read_streams(streams, &out, &error);
     oomsight_streams_close(streams);
     if (out.path && out.fd >= 0) close(out.fd);

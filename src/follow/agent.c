@@ -250,9 +250,9 @@ static void add_file(oos_agent *agent, size_t root, const char *relative, const 
     bool known = oos_state_find(agent->state, path, &from);
     if (!known && there && is_moved(agent, root, relative, path, &from, &known)) return;
     item *it = calloc(1, sizeof *it);
-    if (!it ||
-        oos_tail_open(&agent->shared, root, relative, known ? &from : NULL,
-                      agent->searched_on ? agent->searched_on : INT64_MAX, &it->tail, NULL) != OOMSIGHT_OK) {
+    if (!it || oos_tail_open(&agent->shared, root, relative, known ? &from : NULL,
+                             agent->searched_on ? agent->searched_on : oos_state_since(agent->state),
+                             &it->tail, NULL) != OOMSIGHT_OK) {
         trouble(agent, path, "no memory to follow it");
         free(it);
         return;

@@ -204,6 +204,8 @@ typedef struct oos_state oos_state;
 oomsight_status oos_state_open(const char *folder, const oos_signals *signals, oos_state **ret_state,
                                oomsight_error *reterr);
 void oos_state_close(oos_state *state); /* NULL is fine */
+/* When a process kept its positions here first: what a log was moved to since then is to be read. INT64_MAX: not known. */
+int64_t oos_state_since(const oos_state *state);
 
 /* What was saved for a path. The history lives until the next call. False: nothing. */
 bool oos_state_find(oos_state *state, const char *path, oos_standing *ret_point);

@@ -47,6 +47,7 @@ struct oos_state {
     bool failed;  /* a history could not be written */
     bool changed; /* since the last time that all was written */
     uint64_t rounds;
+    int64_t since; /* when it was kept first */
 };
 
 static void history_name(uint64_t hash, char to[NAME_BYTES])
@@ -163,6 +164,22 @@ static void load_positions(oos_state *state)
     free(bytes);
 }
 
+/* Written at once: who is killed before the first position is written has seen logs that nobody knows of. */
+static void load_since(oos_state *state)
+{
+    char text[NAME_BYTES];
+    size_t len = 0;
+    char *bytes = read_all(state->folder, "since", sizeof text - 1, &len);
+    snprintf(text, sizeof text, "%.*s", (int)len, bytes ? bytes : "");
+    free(bytes);
+    state->since = strtoll(text, NULL, 10);
+    if (state->since > 0) return;
+    state->since = INT64_MAX; /* nothing was moved yet */
+    snprintf(text, sizeof text, "%" PRId64 "\n", oos_logtime_now());
+    (void)replace_file(state->folder, "since", text, strlen(text),
+                       false); /* positions tell when it cannot be done */
+}
+
 oomsight_status oos_state_open(const char *folder, const oos_signals *signals, oos_state **ret_state,
                                oomsight_error *reterr)
 {
@@ -194,8 +211,14 @@ oomsight_status oos_state_open(const char *folder, const oos_signals *signals, o
         return oos_fail_in(reterr, OOMSIGHT_IO, folder);
     }
     load_positions(state);
+    load_since(state);
     *ret_state = state;
     return OOMSIGHT_OK;
+}
+
+int64_t oos_state_since(const oos_state *state)
+{
+    return state->since ? state->since : INT64_MAX;
 }
 
 bool oos_state_stands(const char *folder, uint64_t device, uint64_t inode, uint64_t *ret_byte)

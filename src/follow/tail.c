@@ -22,6 +22,7 @@ enum {
 typedef struct part {
     char *name; /* in the folder of the log; NULL: the log itself */
     oos_file_id id;
+    uint64_t inode; /* of the file that had the name: others may have it now */
     uint64_t byte, lines;
     bool packed, known; /* known: by the name it had before */
 } part;
@@ -212,7 +213,10 @@ static void fill_backlog(oos_tail *tail, const oos_standing *was, int own_too, b
         bool const wanted = own < count ? i > own || (i == own && with_own) : list[i].written > was->time;
         if (!wanted || (there && leads_to(&is, &list[i].id))) continue;
         part *to = &tail->backlog[tail->backlog_count];
-        *to = (part){.name = strdup(list[i].name), .id = list[i].id, .packed = list[i].packed};
+        *to = (part){.name = strdup(list[i].name),
+                     .id = list[i].id,
+                     .inode = list[i].id.inode,
+                     .packed = list[i].packed};
         if (i == own) {
             to->id = was->id;
             to->byte = was->byte;
@@ -254,15 +258,35 @@ static oomsight_status begin_part(oos_tail *tail, const oos_file_id *id, uint64_
     return OOMSIGHT_OK;
 }
 
+static int open_inode(int folder, const char *name, uint64_t inode)
+{
+    struct stat is;
+    int const fd = openat(folder, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
+    if (fd < 0 || (fstat(fd, &is) == 0 && (uint64_t)is.st_ino == inode)) return fd;
+    close(fd);
+    return -1;
+}
+
+/* Names that are counted up move on while the files before them are read. */
+static int open_part(const oos_tail *tail, const part *from)
+{
+    char name[OOS_ROTATED_NAME_BYTES];
+    int const folder = open_folder(tail, name);
+    int fd = folder >= 0 ? open_inode(folder, from->name, from->inode) : -1;
+    oos_rotated *list = folder >= 0 && fd < 0 ? malloc(OOS_ROTATED_MAX * sizeof *list) : NULL;
+    size_t const count = list ? oos_rotated_list(folder, name, NULL, list) : 0;
+    for (size_t i = 0; i < count && fd < 0; i++)
+        if (list[i].id.inode == from->inode) fd = open_inode(folder, list[i].name, from->inode);
+    free(list);
+    if (folder >= 0) close(folder);
+    return fd;
+}
+
 /* One of the files that were moved away. One that is gone meanwhile is passed over. */
 static oomsight_status open_backlog(oos_tail *tail, oomsight_error *reterr)
 {
     part *from = &tail->backlog[tail->backlog_at++];
-    char name[OOS_ROTATED_NAME_BYTES];
-    int const folder = open_folder(tail, name);
-    int const fd =
-        folder >= 0 ? openat(folder, from->name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK) : -1;
-    if (folder >= 0) close(folder);
+    int const fd = open_part(tail, from);
     free(from->name);
     from->name = NULL;
     oos_file_id id;

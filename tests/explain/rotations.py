@@ -65,8 +65,8 @@ WAYS = dict(own_names=own_names, numbered=numbered, counted_on=counted_on, dated
 
 
 class Log:
-    def __init__(self, folder, at, rng):
-        name = sorted(WAYS)[at % len(WAYS)]
+    def __init__(self, folder, at, rng, ways):
+        name = sorted(ways)[at % len(ways)]
         self.path = os.path.join(folder, "%s-%03d.log" % (name, at))
         self.way, self.rng, self.rotations, self.lines = WAYS[name], rng, 0, 0
         self.file, self.back_at, self.all = None, 0.0, []
@@ -98,7 +98,8 @@ class Writer(threading.Thread):
         super().__init__(daemon=True)
         rng = random.Random(args.seed)
         self.rng, self.args, self.hidden, self.next = rng, args, [], 1
-        self.logs = [Log(folder, i, rng) for i in range(args.files)]
+        ways = set(WAYS) if args.own_names else set(WAYS) - {"own_names"}
+        self.logs = [Log(folder, i, rng, ways) for i in range(args.files)]
 
     def run(self):
         end = time.monotonic() + self.args.seconds
@@ -207,6 +208,7 @@ def main():
     parser.add_argument("--seconds", type=float, default=30)
     parser.add_argument("--kills", type=int, default=6)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--own-names", action="store_true", help="also loguru's names; moved after a kill that came before a position was written, what was told has another id")
     args = parser.parse_args()
     folder = tempfile.mkdtemp(prefix="oomsight-rotations-")
     os.makedirs(os.path.join(folder, "logs"))
@@ -229,10 +231,11 @@ def main():
             time.sleep(rng.uniform(0, 1))
             sink.start()
     writer.join()
-    wanted, end, told = {mib for mib, _ in writer.hidden}, time.monotonic() + 90, []
+    wanted, told, end = {mib for mib, _ in writer.hidden}, [], time.monotonic() + 40
     while time.monotonic() < end and not wanted <= set(tried(told)):
         time.sleep(0.5)
-        told = (sink or reader).told()
+        before, told = len(told), (sink or reader).told()
+        end = time.monotonic() + 40 if len(told) > before else end  # the last pause before a new try is 30 s
     time.sleep(1)
     reader.stop()
     ids = {}

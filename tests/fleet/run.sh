@@ -15,5 +15,5 @@ check python3 "$here/end_to_end.py" "$binary"
 check python3 "$here/fluent_bit.py" "$binary"
 check python3 "$here/thousand.py" "$binary" --processes 40
 python=${OOMSIGHT_VENVS:-$HOME/.cache/oomsight/venvs}/fleet/bin/python
-if [ -x "$python" ]; then check "$python" "$here/configs.py"; check "$python" "$here/kubernetes.py"; check "$python" "$here/../explain/otlp.py" "$binary"; else echo "no environment of tools/fleet_venv.sh: configurations and requests of OpenTelemetry were not read"; fi
+if [ -x "$python" ]; then check "$python" "$here/configs.py"; check "$python" "$here/kubernetes.py"; check "$python" "$here/duck.py" "$binary"; check "$python" "$here/../explain/otlp.py" "$binary"; else echo "no environment of tools/fleet_venv.sh: configurations and requests of OpenTelemetry were not read"; fi
 exit $code
