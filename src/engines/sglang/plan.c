@@ -740,7 +740,7 @@ static const char *unread_of(const work *w)
         if (!oos_architecture_says(rules->facts, model->architecture, "stages"))
             return "stages of a pipeline are not modelled for this model and SGLang";
         if (w->states.layers || w->drafts.present || w->sglang->request->replicated)
-            return "stages of a pipeline beside recurrent states, drafts or replicated attention are not "
+            return "stages of a pipeline with recurrent states, drafts or replicated attention are not "
                    "modelled for SGLang";
     }
     if (w->drafts.unread) return w->drafts.unread;
