@@ -42,7 +42,7 @@ const char *oos_sglang_adapters_unread(const sglang_request *r, const oos_model 
         bool const plain = mixer == OOS_MIXER_FULL || mixer == OOS_MIXER_SLIDING;
         if (!plain || model->layers[i].moe != model->layers[0].moe) return what;
     }
-    return r->drafter ? "adapters beside a model that drafts are not modelled for SGLang" : NULL;
+    return r->drafter ? "adapters together with a model that drafts are not modelled for SGLang" : NULL;
 }
 
 /* A and B of one module in one slot. */

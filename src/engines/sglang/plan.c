@@ -544,10 +544,10 @@ static void graphs_of(const work *w, oos_graphs *graphs)
     const sglang_start *setup = sglang_of(w->plan);
     const oos_amount *step = &w->captured_step;
     double mib = (double)(s->decode_graphs ? s->decode_batch : 0) * s->rules->reserve_batch_mib;
-    if (s->prefill_graphs)
-        mib += setup->model->mla && !w->pool.paged
-                   ? s->rules->reserve_latent_graphs_mib
-                   : (double)s->prefill_graphs * s->rules->reserve_prefill_graph_mib;
+    double const sizes = (double)s->prefill_graphs * s->rules->reserve_prefill_graph_mib,
+                 all = setup->model->mla && !w->pool.paged ? s->rules->reserve_latent_graphs_mib : 0;
+    if (s->prefill_graphs) /* where there is an allowance for all of them, the step is part of it */
+        mib += fmax(sizes, all - (double)step->bytes / (double)OOS_MIB);
     uint64_t const rows = s->decode_graphs ? oos_mul(s->decode_batch, oos_max(1, w->drafts.tokens)) : 0,
                    length = oos_add(setup->context_length, oos_add(EXTRA_CONTEXT, w->drafts.tokens)),
                    kept = oos_sglang_captured_bytes(s->request, setup, s->decode_graphs, rows, length),
@@ -740,7 +740,7 @@ static const char *unread_of(const work *w)
         if (!oos_architecture_says(rules->facts, model->architecture, "stages"))
             return "stages of a pipeline are not modelled for this model and SGLang";
         if (w->states.layers || w->drafts.present || w->sglang->request->replicated)
-            return "stages of a pipeline beside recurrent states, drafts or replicated attention are not "
+            return "stages of a pipeline with recurrent states, drafts or replicated attention are not "
                    "modelled for SGLang";
     }
     if (w->drafts.unread) return w->drafts.unread;
