@@ -18,7 +18,7 @@ def of(seen, probe, *keys):
     for key in keys:
         found = found.get(key) if isinstance(found, dict) else None
     if not isinstance(found, (int, float)) or isinstance(found, bool):
-        raise Missing("the start %s told no %s" % (probe, " ".join(keys)))
+        raise Missing("the start %s shows no %s" % (probe, " ".join(keys)))
     return found
 
 
