@@ -405,6 +405,15 @@ def exact():
             "\n\n" + table(["processor seconds", "at first", "now"], [[r["part"], r["first"], r["now"]] for r in rows("exact_seconds")]))
 
 
+def probes():
+    """Starts of a release that the data had not, planned without and with the terms of its small starts: first predictions."""
+    lines = []
+    for row in records("learned_starts"):
+        cells = ["%+.2f %%" % (100 * (row[which]["bytes"] / row["engine"] - 1)) if row["engine"] else "" for which in ("first", "learned")]
+        lines.append([row["key"].replace("/", ", "), row["requests"], row["tokens"], "%.3f" % (row["engine"] / 2**30) if row["engine"] else "not started"] + cells)
+    return table(["start", "requests", "tokens", "engine, GiB", "without", "with its terms"], lines)
+
+
 def support():
     """What data/ has."""
     versions = {}
@@ -422,7 +431,7 @@ def support():
                       "| logs | %d known failures of vLLM, SGLang, PyTorch, llama.cpp, TGI and others (`oomsight kb`) |" % len(failures)])
 
 
-BLOCKS = {"flags": flags, "exact": exact, "support": support, "readme": readme, "accuracy": accuracy, "start-sets": start_sets, "advice": advice, "calibration": calibration, "engines": engines, "loads": loads, "suggested": suggested, "survey": survey, "minimal": minimal, "levers": levers,
+BLOCKS = {"flags": flags, "exact": exact, "probes": probes, "support": support, "readme": readme, "accuracy": accuracy, "start-sets": start_sets, "advice": advice, "calibration": calibration, "engines": engines, "loads": loads, "suggested": suggested, "survey": survey, "minimal": minimal, "levers": levers,
           "sglang": sglang_summary, "components": components, "agreement": agreement, "sweep": sweep}
 
 

@@ -1,8 +1,6 @@
 """Terms of an installed engine's memory, for `oomsight learn --probe`: a few small starts on a simulated GPU, and what they have in common with forms
 that a plan knows. Whoever starts them (oomsight_probe_ENGINE.py) leaves each start untouched, for what the engine gives to the KV cache; those with
 `parts` begin once more with the peak reset around the parts of the profile run, which moves what the engine measures itself. A part that cannot be read leaves its term out."""
-import oomsight_ask as asking
-
 PROBES = {"dense-256": {"model": "dense", "requests": 256, "eager": True, "parts": True},
           "dense-1024": {"model": "dense", "requests": 1024, "eager": True, "parts": True},
           "moe": {"model": "moe", "requests": 1024, "eager": True}, "hybrid": {"model": "hybrid", "requests": 1024, "eager": True},
@@ -20,7 +18,7 @@ def of(seen, probe, *keys):
     for key in keys:
         found = found.get(key) if isinstance(found, dict) else None
     if not isinstance(found, (int, float)) or isinstance(found, bool):
-        raise Missing("the start %s told no %s" % (probe, " ".join(keys)))
+        raise Missing("the start %s shows no %s" % (probe, " ".join(keys)))
     return found
 
 
@@ -85,7 +83,6 @@ def answer(engine, run):
         for marks in (False, True)[:1 + asked.get("parts", False)]:
             told = run(dict(asked, marks=marks))
             found = told.get("seen")
-            asking.learn(told.get("imported") or [])  # so that the next start has it
             if not isinstance(found, dict):
                 left_out[probe] = " ".join(str(told.get("text") or "no answer").split())[:300]
                 break

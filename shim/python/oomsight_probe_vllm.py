@@ -21,6 +21,7 @@ HYBRID = dict(MOE, architectures=["Qwen3NextForCausalLM"], model_type="qwen3_nex
               num_key_value_heads=2, head_dim=256, full_attention_interval=4, moe_intermediate_size=512, shared_expert_intermediate_size=512,
               num_experts=64, num_experts_per_tok=10, linear_conv_kernel_dim=4, linear_key_head_dim=128, linear_value_head_dim=128,
               linear_num_key_heads=16, linear_num_value_heads=32, partial_rotary_factor=0.25, max_position_embeddings=262144)
+LENGTH, SHARE = 4096, 0.9
 MODELS = {"dense": DENSE, "moe": MOE, "hybrid": HYBRID}
 
 
@@ -133,7 +134,7 @@ def start(asked):
     with open(os.path.join(folder, "config.json"), "w", encoding="utf-8") as file:
         json.dump(MODELS[asked["model"]], file)
     yield "config"
-    made = AsyncEngineArgs(model=folder, tokenizer=folder, skip_tokenizer_init=True, load_format="dummy", max_model_len=4096, gpu_memory_utilization=0.9,
+    made = AsyncEngineArgs(model=folder, tokenizer=folder, skip_tokenizer_init=True, load_format="dummy", max_model_len=LENGTH, gpu_memory_utilization=SHARE,
                            max_num_seqs=asked["requests"], enforce_eager=asked["eager"])
     config = made.create_engine_config(usage_context=UsageContext.OPENAI_API_SERVER)
     yield "start"
@@ -143,6 +144,9 @@ def start(asked):
     watch.found["tokens"] = config.scheduler_config.max_num_batched_tokens
     watch.found["requests"] = config.scheduler_config.max_num_seqs
     watch.found["vocabulary"] = config.model_config.get_vocab_size()
+    watch.found["command"] = ["vllm", "serve", asked["model"], "--max-model-len", str(LENGTH), "--gpu-memory-utilization", str(SHARE), "--max-num-seqs",
+                              str(watch.found["requests"]), "--max-num-batched-tokens", str(watch.found["tokens"])] + ["--enforce-eager"] * asked["eager"]
+    watch.found["environment"] = []
     yield {"verdict": "taken", "seen": watch.found}
 
 

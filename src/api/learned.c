@@ -163,7 +163,7 @@ static void told_read(keeping *k)
     if (k->probe && why && !k->told.version.len && k->told.text.len) why = shown(k->arena, k->told.text);
     if (k->probe && !why && !is_list(k->told.terms)) {
         left_out_put(k, &k->told);
-        why = "no start told of any";
+        why = "no start shows any";
     }
     if (!why) return;
     k->told = (learned_answer){0};

@@ -6,35 +6,53 @@
 #include <math.h>
 #include <stdlib.h>
 
-enum { PROBES_MAX = 16, TEXT_MAX = 24, WORDS_MAX = 16 };
+enum { PROBES_MAX = 16, WORDS_MAX = 32 };
 #define WORTH (16 * OOS_MIB) /* a range, and a line for us */
 
 typedef struct probe {
     oos_view model;
-    uint64_t requests, tokens, requested, available;
+    uint64_t requested, available;
     bool eager;
+    const char *command[WORDS_MAX],
+        *environment[WORDS_MAX]; /* as the engine was started; the model is a config */
+    size_t words, variables;
 } probe;
 
-static bool probe_read(oos_scan *scan, probe *ret_probe)
+static size_t words_read(oos_arena *arena, oos_scan *scan, const char **ret_words)
+{
+    oos_view raw;
+    size_t count = 0;
+    if (!oos_scan_skip(scan, &raw)) return 0;
+    oos_scan items = oos_scan_begin(raw);
+    if (!oos_scan_open(&items, '[')) return 0;
+    while (count < WORDS_MAX && oos_scan_item(&items)) {
+        ret_words[count] = oos_scan_text(arena, oos_scan_string_or_none(&items));
+        count += ret_words[count] != NULL;
+    }
+    return count;
+}
+
+static bool probe_read(oos_arena *arena, oos_scan *scan, probe *ret_probe)
 {
     oos_view key, eager;
     *ret_probe = (probe){.model = {"", 0}};
     if (!oos_scan_open(scan, '{')) return false;
     while (oos_scan_key(scan, &key)) {
-        uint64_t *number = oos_view_is(key, "requests")          ? &ret_probe->requests
-                           : oos_view_is(key, "tokens")          ? &ret_probe->tokens
-                           : oos_view_is(key, "requested_bytes") ? &ret_probe->requested
+        uint64_t *number = oos_view_is(key, "requested_bytes")   ? &ret_probe->requested
                            : oos_view_is(key, "available_bytes") ? &ret_probe->available
                                                                  : NULL;
         if (oos_view_is(key, "model"))
             ret_probe->model = oos_scan_string_or_none(scan);
+        else if (oos_view_is(key, "command"))
+            ret_probe->words = words_read(arena, scan, ret_probe->command);
+        else if (oos_view_is(key, "environment"))
+            ret_probe->variables = words_read(arena, scan, ret_probe->environment);
         else if (oos_view_is(key, "eager") && oos_scan_skip(scan, &eager))
             ret_probe->eager = oos_view_is(eager, "true");
         else if (!number || oos_scan_peek(scan) != OOS_SCAN_NUMBER || !oos_scan_u64(scan, number))
             oos_scan_skip(scan, NULL);
     }
-    return ret_probe->requests && ret_probe->tokens && ret_probe->requested > ret_probe->available &&
-           ret_probe->available;
+    return ret_probe->words && ret_probe->requested > ret_probe->available && ret_probe->available;
 }
 
 static oos_view config_find(oos_view configs, oos_view name)
@@ -51,26 +69,20 @@ static oos_view config_find(oos_view configs, oos_view name)
 static oomsight_status rest_of(oos_arena *arena, const oomsight_data *data, const oos_learned *learned,
                                const probe *p, oos_view config, double *ret_bytes, oomsight_error *reterr)
 {
-    static const char *const environment[] = {"VLLM_CACHE_ROOT=kept"}; /* compiled before */
-    char requests[TEXT_MAX], tokens[TEXT_MAX], release[64];
-    oomsight_model model = {.name = "probe"};
+    oomsight_model model = {.name = "small start"};
     oomsight_plan *plan;
+    const char *release = oos_arena_copy(arena, learned->release);
+    if (!release) return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for a release");
     OOS_TRY(oos_model_read(arena, data->dir, config, (oos_view){"", 0}, &model.model, reterr));
-    snprintf(requests, sizeof requests, "%llu", (unsigned long long)p->requests);
-    snprintf(tokens, sizeof tokens, "%llu", (unsigned long long)p->tokens);
-    snprintf(release, sizeof release, "%.*s", (int)learned->release.len, learned->release.ptr);
-    const char *const words[] = {
-        "vllm", "serve",          "probe",  "--max-model-len",          "4096", "--gpu-memory-utilization",
-        "0.9",  "--max-num-seqs", requests, "--max-num-batched-tokens", tokens, "--enforce-eager"};
     oomsight_plan_params params = OOMSIGHT_PLAN_PARAMS_INIT;
     params.data = data;
     params.model = &model;
-    params.command = words;
-    params.command_count = sizeof words / sizeof *words - !p->eager;
+    params.command = p->command;
+    params.command_count = p->words;
     params.gpu = "h100";
     params.engine_version = release;
-    params.environment = environment;
-    params.environment_count = 1;
+    params.environment = p->environment;
+    params.environment_count = p->variables;
     params.skip_fixes = 1;
     OOS_TRY(oos_api_plan_learned(&params, learned, &plan, reterr));
     uint64_t planned = 0;
@@ -123,8 +135,8 @@ oomsight_status oos_learned_rests(oos_arena *arena, const oomsight_data *data, c
     if (!probes.len || !oos_scan_open(&scan, '[')) return OOMSIGHT_OK;
     for (size_t count = 0; count < PROBES_MAX && oos_scan_item(&scan); count++) {
         probe p;
-        double bytes;
-        if (oos_scan_peek(&scan) != OOS_SCAN_OBJECT || !probe_read(&scan, &p)) continue;
+        double bytes = 0;
+        if (oos_scan_peek(&scan) != OOS_SCAN_OBJECT || !probe_read(arena, &scan, &p)) continue;
         oos_view const config = config_find(configs, p.model);
         for (size_t i = 0; i < GRAPHS && config.len; i++) {
             if (!oos_view_is(p.model, rests[i].form)) continue;

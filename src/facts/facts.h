@@ -469,6 +469,9 @@ typedef struct oos_learned_terms {
         rests[OOS_REST_COUNT]; /* what these leave open of a start, by what was started: less, more */
 } oos_learned_terms;
 
+/* Of a constant term; 0: it is not known, or below 4 MiB, where the allocator's noise is. */
+uint64_t oos_learned_bytes(const oos_learned_term *term);
+
 /* What `oomsight learn` has read from an installed engine (docs/reference/formats/learned.md). Views lie in the text of the file. */
 typedef struct oos_learned {
     oos_version version;

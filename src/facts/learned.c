@@ -77,6 +77,11 @@ static bool number_read(oos_scan *scan, double *ret_number)
     return *end == '\0' && isfinite(*ret_number);
 }
 
+uint64_t oos_learned_bytes(const oos_learned_term *term)
+{
+    return term->known && term->value >= 0x1p22 ? (uint64_t)term->value : 0;
+}
+
 static void term_read(oos_scan *scan, oos_learned_terms *terms)
 {
     oos_view key, name = {"", 0}, form = {"", 0};

@@ -82,7 +82,7 @@ printf 'cuda 13.0\ntorch 2.14.0\nengine 0.99.0\n' >"$work/has"
 # Small starts are asked for once there is something to keep: their answer is a second one.
 probe() { title=$1; printf '%s\n' "$2" >"$work/probe"; shift 2; learn "$title" "echo '$said'" --probe "$@"; sed -n '/"terms"/,$p' "$file" 2>/dev/null; rm -rf "$work/cache"; }
 dense='"dense":{"architectures":["LlamaForCausalLM"],"model_type":"llama","hidden_size":4096,"intermediate_size":12288,"num_hidden_layers":2,"num_attention_heads":32,"num_key_value_heads":8,"torch_dtype":"bfloat16","vocab_size":151936}'
-start='"model":"dense","requests":1024,"tokens":8192,"eager":true,"requested_bytes":76515862119'
+start='"model":"dense","command":["vllm","serve","dense","--max-num-seqs","1024","--max-num-batched-tokens","8192","--enforce-eager"],"environment":[],"eager":true,"requested_bytes":76515862119'
 terms='"terms":[{"term":"sampler","form":"bytes_per_logit","value":20,"low":19.9,"high":20.1},{"term":"before_reading","form":"cublas","value":0},{"term":"retained","form":"constant","value":67108864},{"term":"tomorrow","form":"new","value":1}]'
 tell() { echo "echo '$answer,$1}'"; }
 flags_all=$(printf '%s' "$flags" | sed 's/]$//')
@@ -92,7 +92,7 @@ figures() { "$OOMSIGHT" plan --gpu h100 --offline --vllm 0.99.0 $serve --enforce
 learn "planned without" "echo '$said'"; figures
 echo "$(tell "$terms,\"probes\":[{$start,\"available_bytes\":69000000000}],\"configs\":{$dense}")" >"$work/probe"
 learn "planned with terms" "echo '$said'" --probe; figures; cat "$work/request"; echo; rm -rf "$work/cache"
-probe "what they leave open" "$(tell "$terms,\"probes\":[{$start,\"available_bytes\":60000000000},7,{\"model\":7},{$start,\"available_bytes\":-1}],\"configs\":{$dense},\"left_out\":{\"moe\":\"it took more than 120 seconds\"}")"
+probe "what they leave open" "$(tell "$terms,\"probes\":[{$start,\"available_bytes\":60000000000},{\"command\":[7,{}],\"environment\":\"x\"},7,{\"model\":7},{$start,\"available_bytes\":-1}],\"configs\":{$dense},\"left_out\":{\"moe\":\"it took more than 120 seconds\"}")"
 probe "a model that is none" "$(tell "$terms,\"probes\":[{$start,\"available_bytes\":69000000000}],\"configs\":{\"dense\":[]}")"
 probe "no term that is known" "$(tell '"terms":[{"term":"tomorrow","value":1}]')"
 probe "no terms" "$(tell '"terms":[],"left_out":{"dense-256":"RuntimeError: no\u001b device"}')"

@@ -117,7 +117,7 @@ def probed():
     lost = ask([{"id": 1, "probe": True}], BROKEN_START="hybrid")[0]
     assert lost["terms"] == told["terms"] and lost["left_out"] == {"hybrid": "it ended with 9 before it answered"}, lost["left_out"]
     none = ask([{"id": 1, "probe": True}], BROKEN_START="dense")[0]
-    assert none["terms"] == [] and none["left_out"]["sampler"] == "the start dense-256 told no sampler peak_bytes", none["left_out"]
+    assert none["terms"] == [] and none["left_out"]["sampler"] == "the start dense-256 shows no sampler peak_bytes", none["left_out"]
     apart = ask([{"id": 1, "probe": True}], BROKEN_START="parts")[0]["left_out"]
     assert apart == {"parts of dense-%d" % rows: "they differ by %d bytes from the peak of the start" % (rows * (14000 - (1 << 20))) for rows in (256, 1024)}, apart
     assert [term["term"] for term in ask([{"id": 1, "probe": True}], BROKEN_START="words")[0]["terms"]] == ["before_reading", "before_reading"]

@@ -191,12 +191,6 @@ static bool cublas_early(const oos_setup *setup)
     return told ? terms->early_cublas.value > 0 : setup->rules->cublas_before_snapshot;
 }
 
-/* What is no more than noise of the allocator is no term. */
-static uint64_t learned_bytes(const oos_setup *setup, const oos_learned_term *term)
-{
-    return setup->v2_runner && term->known && term->value >= 4 * OOS_MIB ? (uint64_t)term->value : 0;
-}
-
 /* topk_topp_triton.py, from 0.17: a row of the vocabulary in fp32 for every program, as many as multiprocessors. The
  * newer runner's dummy request asks for neither top-k nor top-p before 0.33. */
 static uint64_t topk_rows(const oos_setup *setup, uint64_t requests)
@@ -308,9 +302,9 @@ static oos_forward step_of(const oos_setup *setup, const oos_backend_choice *bac
                         .communicators_early = setup->rules->nccl_before_snapshot,
                         .serving_workspace = captured ? 0 : backend->workspace_bytes};
     if (setup->device.capability == 90) step.more_kernels = FITTED(more_kernels);
-    if (setup->rules->terms) {
-        step.early_more = learned_bytes(setup, &setup->rules->terms->early);
-        step.kept_more = learned_bytes(setup, &setup->rules->terms->retained);
+    if (setup->rules->terms && setup->v2_runner) {
+        step.early_more = oos_learned_bytes(&setup->rules->terms->early);
+        step.kept_more = oos_learned_bytes(&setup->rules->terms->retained);
     }
     step.more_spill = delta_spill(setup);
     step.more_collectives = setup->eager ? 0 : FITTED(compiled_reduce).value;
