@@ -33,7 +33,7 @@ for_each() {
         "--kv-cache-dtype fp8_e5m2" "--no-enable-prefix-caching" "--max-model-len 4096"; do echo "-- $words"; plan $serve $words; done
 }
 echo "== before"; plan $serve; plan $serve --no-such-flag 3
-learn "learned" "echo '$said'"; cat "$work/request"; echo
+learn "learned" "echo '$said'"; sed 's#"[^"]*/watched.json"#"WATCHED"#' "$work/request"; echo
 (cd "$work/cache/oomsight/learned" && stat -c '%A %n' ./* && cat ./*)
 echo "== planned"; for_each
 echo "== without the engine"; plan --vllm 0.99.0 $serve --no-such-flag 3
