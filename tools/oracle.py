@@ -126,7 +126,7 @@ def jobs_of(args, folder, gpu, done):
         config = config_of(name, args.models)
         for layers in layers_of(config, args.layers) if config else []:
             key = key_of(args.vllm, name, layers, gpu, args.eager, args.requests, args.tokens)
-            if key in done or (args.only and args.only not in key):
+            if key in done or (args.only and not any(word in key for word in args.only.split("|"))):
                 continue
             engine = {"max_model_len": LENGTH, "max_num_batched_tokens": args.tokens, "max_num_seqs": args.requests, "gpu_memory_utilization": 0.9}
             if args.eager:

@@ -117,7 +117,8 @@ def census_told(learned):
 def commands_told(args, data, cache):
     """(lines, commands that are refused falsely); None where the engine did not answer."""
     words = [sys.executable, os.path.join(ROOT, "tests/oracle/arguments.py"), args.binary, "--vllm", args.version, "--style", "recipes", "--count", str(args.commands),
-             "--seed", args.version, "--models", args.models, "--devices", "h100x8", "--show", "1", "--data", data]
+             "--seed", args.version, "--models", args.models, "--devices", "h100x8", "--show", "1", "--data", data,
+             "--answers", args.page[:-3] + ".answers.jsonl"]
     done = subprocess.run(words, capture_output=True, text=True, check=False, env=dict(os.environ, XDG_CACHE_HOME=cache))
     found = re.search(r"falsely refused (\d+)", done.stdout)
     return ["- " + short(line.strip()) if len(line) < 200 else "- " + line.strip() for line in done.stdout.strip().split("\n")][-12:], int(found.group(1)) if found else None
@@ -128,8 +129,9 @@ def starts_told(args, learned, data, cache):
     names = {next(model for words, model in STARTS if re.search(words, doubt["rule"])) for doubt in learned["rules"]["doubt"]}
     out = args.page[:-3] + ".jsonl"
     lines, off = [], 0
-    for name in sorted(names):
-        oracle.sweep(argparse.Namespace(vllm=args.version, out=out, gpus=["h100"], layers=[2], models=None, only="/%s/" % name, minutes=args.minutes, eager=True, requests=1024, tokens=8192, binary=args.binary))
+    if args.minutes:
+        oracle.sweep(argparse.Namespace(vllm=args.version, out=out, gpus=["h100"], layers=[2], models=None, only="|".join("/%s/" % name for name in sorted(names)),
+                                        minutes=args.minutes, eager=True, requests=1024, tokens=8192, binary=args.binary))
     planner = scorelib.Planner(args.binary)
     os.environ["XDG_CACHE_HOME"] = cache
     with tempfile.TemporaryDirectory() as folder:

@@ -28,7 +28,8 @@ static bool is_alike(const oos_plan *a, const oos_plan *b)
 }
 
 /* `scratch` is reset. */
-static bool is_asked_for(const oomsight_plan *plan, oos_arena *scratch, const oos_plan *without, oos_view rule)
+static bool is_asked_for(const oomsight_plan *plan, oos_arena *scratch, const oos_plan *without,
+                         oos_view rule)
 {
     oos_rule_trial trials[OOS_RULE_TRIALS_MAX];
     size_t const count = oos_rule_trials(plan->facts->rules, rule, trials);
@@ -47,8 +48,7 @@ static bool is_asked_for(const oomsight_plan *plan, oos_arena *scratch, const oo
 static const char *quoted(oos_arena *arena, oos_view raw)
 {
     const char *text = oos_scan_text(arena, raw);
-    const char *copy =
-        text ? oos_arena_copy(arena, oos_shown_beginning(oos_view_of(text), WORDS_MAX)) : NULL;
+    const char *copy = text ? oos_arena_copy(arena, oos_shown_beginning(oos_view_of(text), WORDS_MAX)) : NULL;
     return copy ? oos_shown(arena, copy) : NULL;
 }
 
@@ -71,8 +71,9 @@ static const char *sentence(oos_arena *arena, const oos_learned_doubt *doubt)
 }
 
 /* Into ask->changed: a sentence for each of the first, and one that names the others. */
-static oomsight_status changed_tell(oomsight_plan *plan, oos_plan_ask *ask, const oos_learned_doubt *const *used,
-                                    size_t count, oomsight_error *reterr)
+static oomsight_status changed_tell(oomsight_plan *plan, oos_plan_ask *ask,
+                                    const oos_learned_doubt *const *used, size_t count,
+                                    oomsight_error *reterr)
 {
     oos_text rest = {0};
     for (size_t i = 0; i < count && i < TOLD_MAX; i++)

@@ -121,7 +121,8 @@ static oos_learned_doubt doubt_read(oos_scan *scan)
     return doubt;
 }
 
-bool oos_learned_doubts(const oos_learned *learned, oos_learned_doubt *ret_list, size_t max, size_t *ret_count)
+bool oos_learned_doubts(const oos_learned *learned, oos_learned_doubt *ret_list, size_t max,
+                        size_t *ret_count)
 {
     bool listed = false;
     oos_view key;
