@@ -2,6 +2,7 @@
 """data/engines/vllm/fingerprints.json: of each rule with `units`, what its slice of the engine's source is in each release (shim/python/oomsight_slices.py).
 
     fingerprints.py --sources DIR --write       DIR/RELEASE/vllm/**/*.py of PyPI's wheels; releases that are not there keep what was seen of them
+    fingerprints.py --sources DIR --base A --out FILE   the file as it would be if A were the newest
     fingerprints.py --sources DIR --compare A B what of the rules is another in B than in A
     fingerprints.py --sources DIR --check       each unit exists and each anchor hits in the newest release, and the file is what the source gives
     fingerprints.py --check                     the same as far as it goes without a source: every rule has its fingerprint, of the units that it has
@@ -74,7 +75,8 @@ def all_texts(folder, releases, rules):
 
 
 def fingerprint(units):
-    return slicing.fingerprint([text for texts in units for text in texts or ["(none)"]])
+    """Behind it a ? where a unit is not there: it may stand elsewhere, and nothing can be said of the release."""
+    return slicing.fingerprint([text for texts in units for text in texts or ["(none)"]]) + ("?" if None in units else "")
 
 
 def marks(texts):
@@ -96,15 +98,16 @@ def changes(found, old, releases):
     return result
 
 
-def made(folder):
-    """What the file is to be."""
+def made(folder, base=None):
+    """What the file is to be; of an older `base`, as if none had come after it."""
     path = os.path.join(DATA, "fingerprints.json")
     releases, rules = book()
     rules = watched(rules)
     old = read(path) if os.path.exists(path) else {"releases": [], "changes": {}}
     start = {"start": {"units": START, "anchor": ALLOCATES}}
     found = all_texts(folder, releases, rules)
-    newest = max(found, key=key)
+    newest = base or max(found, key=key)
+    found = {version: texts for version, texts in found.items() if key(version) <= key(newest)}
     package = packages(folder, [newest])[newest]
     census = slicing.census_marks(package, sorted({unit for rule in rules.values() for unit in rule["units"]}))
     return {"schema": "oomsight.fingerprints/1", "base": newest, "releases": sorted(set(found) | set(old["releases"]), key=key),
@@ -127,6 +130,14 @@ def written(table):
     return "{\n" + ",\n".join(lines) + "\n}\n"
 
 
+def misdated(name, steps, changes, releases):
+    """A step at a release whose slice is that of the release before."""
+    for since in (step["since"] for step in steps if step["since"] in releases[1:]):
+        before = [mark for release, mark in changes if key(release) < key(since)]
+        if before and not before[-1].endswith("?") and since not in [release for release, _ in changes]:
+            yield "%s: a step at %s, where its slice is as in the release before" % (name, since)
+
+
 def problems(data=DATA):
     """What can be said without a source."""
     releases, rules = book(data)
@@ -141,6 +152,10 @@ def problems(data=DATA):
             yield "%s: its units or its anchor are not those that were read" % name
         elif len(table["statements"].get(name, ())) != len(rule["units"]) or not all(table["statements"][name]) or not table["changes"].get(name):
             yield "%s: a unit has no fingerprint of %s" % (name, table["base"])
+    for name, rule in watched(rules).items():
+        yield from misdated(name, rules[name]["steps"], table["changes"].get(name, []), table["releases"])
+        if "not read" in rules[name]["meaning"]:
+            yield "%s: its slice is known in %s to %s: say when it changed" % (name, table["releases"][0], table["releases"][-1])
     for name in set(table["statements"]) - set(watched(rules)):
         yield "%s: no such rule with units" % name
 
@@ -187,6 +202,8 @@ def main():
     parser.add_argument("--sources")
     parser.add_argument("--write", action="store_true")
     parser.add_argument("--check", action="store_true")
+    parser.add_argument("--base")
+    parser.add_argument("--out")
     parser.add_argument("--compare", nargs=2)
     parser.add_argument("--fetch", nargs=2)
     args = parser.parse_args()
@@ -198,10 +215,12 @@ def main():
             print("\n".join([name] + ["  + " + text for text in added] + ["  - " + text for text in removed]))
         print("%d of %d rules" % (len(told), len(watched(book()[1]))))
         return 0
-    if args.write:
-        text = written(made(args.sources))
-        with open(os.path.join(DATA, "fingerprints.json"), "w", encoding="utf-8") as file:
+    if args.write or args.out:
+        text = written(made(args.sources, args.base))
+        with open(args.out or os.path.join(DATA, "fingerprints.json"), "w", encoding="utf-8") as file:
             file.write(text)
+    if args.out:
+        return 0
     bad = list(problems()) + (list(sourced(args.sources)) if args.sources else [])
     print("\n".join(bad) if bad else "fingerprints: of %d rules, %d without a source" % (len(watched(book()[1])), sum(not rule["units"] for rule in book()[1].values())))
     return 1 if bad else 0

@@ -3,27 +3,21 @@
 
     tools/oracle.py sweep BINARY --vllm X [--out FILE] [--gpus h100,l40s] [--layers 2,4] [--models DIR] [--tokens N] [--only WORD] [--minutes N] [--eager]
     tools/oracle.py compare BINARY [RESULTS.jsonl...] [--page docs/evidence/results/sweep.csv]
-    tools/oracle.py release BINARY --vllm X [--models DIR] [--commands N] [--out FILE] [--page FILE] [--minutes N]
 
 sweep starts each model of tests/oracle/models.py with that many layers on each device, all from one process that has imported the engine
 (oracle_zygote.py), and appends a line per start: graphs and their nodes by mode, private pools, activation peak, workspace, what stays,
 bytes asked for and taken while loading, KV pages, backend. Starts whose key is in FILE already are left out, so it can be ended and
 taken up again. compare plans the same starts and prints what differs, and nodes per layer (the difference of two numbers of layers).
-release does for one release what its page needs: installs it (tools/engine_venv.sh, 20 GB of disk stay free), compares its flags, defaults
-and registry with data/engines/vllm, puts drawn commands to its parser, sweeps for N minutes, compares, and writes the page. Of these starts
-the nodes of a layer were taken into src/engines/vllm/graphs.c; every other figure counts as held back. Exit 0 when done and within the bounds, 1 when not, 2 on wrong usage; sweep: 77 without the engine."""
+Of these starts the nodes of a layer were taken into src/engines/vllm/graphs.c; every other figure counts as held back. Exit 0 when done and within the bounds, 1 when not, 2 on wrong usage; sweep: 77 without the engine."""
 
 import argparse
-import glob
 import json
 import os
-import shutil
 import subprocess
 import sys
 import tempfile
 import time
 
-import dump_architectures
 import scorelib
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -34,7 +28,6 @@ import models  # noqa: E402
 
 BOUND = 0.02
 MOST_LAYERS = 16
-FREE_BYTES = 20 << 30
 LENGTH, TOKENS, REQUESTS = 4096, 2048, 256
 # Classes that differ in their kernels, most common first: an early end has seen what matters.
 SWEPT = ["qwen3-8b", "llama-3.1-8b-awq", "qwen3-30b-a3b", "llama-3.1-8b-fp8", "gpt-oss-20b", "llama-3.1-8b", "gemma-2-9b", "qwen2.5-7b",
@@ -133,7 +126,7 @@ def jobs_of(args, folder, gpu, done):
         config = config_of(name, args.models)
         for layers in layers_of(config, args.layers) if config else []:
             key = key_of(args.vllm, name, layers, gpu, args.eager, args.requests, args.tokens)
-            if key in done or (args.only and args.only not in key):
+            if key in done or (args.only and not any(word in key for word in args.only.split("|"))):
                 continue
             engine = {"max_model_len": LENGTH, "max_num_batched_tokens": args.tokens, "max_num_seqs": args.requests, "gpu_memory_utilization": 0.9}
             if args.eager:
@@ -174,7 +167,7 @@ def sweep(args):
 
 # ---- beside plan ----
 
-def planned(planner, folder, record, source):
+def planned(planner, folder, record, source, options=()):
     version, name, layers, gpu, eager = parts_of(record["key"])
     config = config_of(name, source)
     if not config:
@@ -186,7 +179,7 @@ def planned(planner, folder, record, source):
         command += ["--limit-mm-per-prompt", json.dumps({kind: 0 for kind in text_only(config)})]
     # A start that found the model compiled is the other of two plans.
     cache = [] if record.get("compiled") else ["--env", "VLLM_CACHE_ROOT=kept"]
-    return planner.plan(["--vllm", version, "--gpu", gpu, *cache], command)
+    return planner.plan(["--vllm", version, "--gpu", gpu, *cache, *options], command)
 
 
 def backend_of(seen, foreseen):
@@ -210,6 +203,10 @@ def figures(record, plan):
 
 def near(seen, foreseen):
     return seen == foreseen if isinstance(seen, str) else abs(seen - foreseen) <= BOUND * max(abs(seen), 1)
+
+
+def version_key(text):
+    return [int(part) for part in text.split(".")]
 
 
 OUTSIDE = {"PIECEWISE": 1, "FULL": 2}  # nodes that no layer has: two starts that differ in layers alone show them (17 and 33, 24 and 46)
@@ -289,177 +286,29 @@ def compare(args):
     return 0 if within(tally) else 1
 
 
-# ---- a release that nobody has looked at ----
-
-def release_before(version):
-    with open(os.path.join(ROOT, "data", "engines", "vllm", "rules.json"), encoding="utf-8") as file:
-        known = json.load(file)[0]["versions"]
-    older = [one for one in known if version_key(one) < version_key(version)]
-    return max(older, key=version_key) if older else None
-
-
-def models_moved(binary, version, before):
-    """Lines for the models in common use whose plan differs between two releases, on one H100."""
-    with open(os.path.join(ROOT, "data", "catalogue.json"), encoding="utf-8") as file:
-        names = sorted(json.load(file))
-    planner, lines, asked = scorelib.Planner(os.path.abspath(binary)), [], 0
-    for name in names:
-        old, new = (planner.plan(["--offline", "--vllm", one, "--gpu", "h100"], ["vllm", "serve", name])[0] for one in (before, version))
-        if not old or not new:
-            continue
-        asked += 1
-        tokens = [plan["kv"].get("tokens") or 0 for plan in (old, new)]
-        peaks = [scorelib.hold(plan, "kv_sizing", "activation peak") or 0 for plan in (old, new)]
-        far = max(abs(a - b) / max(a, b, 1) for a, b in (tokens, peaks))
-        if old["verdict"] != new["verdict"] or old["phase"] != new["phase"] or far > BOUND:
-            lines.append(f"| {name} | {told_verdict(old)} | {told_verdict(new)} | {tokens[0]:,} | {tokens[1]:,} | "
-                         f"{peaks[0] / scorelib.GIB:.2f} | {peaks[1] / scorelib.GIB:.2f} |")
-    return asked, lines
-
-
-def told_verdict(plan):
-    return plan["verdict"] + (f" in {plan['phase']}" if plan["verdict"] in ("fails", "refused") and plan.get("phase") else "")
-
-
-def object_in(text):
-    """The JSON object that begins a line of a text: engines log to the same stream. None: there is none."""
-    at = 0 if text.startswith("{") else text.find("\n{") + 1
-    try:
-        return json.JSONDecoder().raw_decode(text, at)[0] if text[at:at + 1] == "{" else None
-    except ValueError:
-        return None
-
-
-def options_in(dump):
-    """{option word: default} of what dump_flags.py printed; None: it printed no table."""
-    table = object_in(dump)
-    return {name: option.get("default") for option in table["options"] for name in option["names"]} if table else None
-
-
-def flags_of(home):
-    dumped = subprocess.run([os.path.join(home, "bin", "python"), os.path.join(HERE, "dump_flags.py")], capture_output=True, text=True,
-                            env=engines.environment(home), check=False)
-    return options_in(dumped.stdout) if dumped.returncode == 0 else None
-
-
-def version_key(text):
-    return [int(part) for part in text.split(".")]
-
-
-def flags_known(version):
-    """{option word: default} of the data at that release."""
-    with open(os.path.join(ROOT, "data", "engines", "vllm", "flags.json"), encoding="utf-8") as file:
-        table = json.load(file)
-    key = version_key(version)
-    found = {}
-    for flag in table["flags"]:
-        if version_key(flag["since"]) > key or ("until" in flag and key > version_key(flag["until"])):
-            continue
-        names, default = flag["names"], flag.get("default")
-        for change in flag.get("changes", []):  # in order of releases
-            if version_key(change["since"]) <= key:
-                names, default = change.get("names", names), change.get("default", default)
-        found.update({name: default for name in names})
-    return found
-
-
-def listed(names):
-    return ", ".join(f"`{name}`" for name in sorted(names)) or "none"
-
-
-def flags_told(seen, known, before):
-    if not seen:
-        return ["The parser could not be dumped."]
-    old = set(before)
-    moved = [f"`{name}` {json.dumps(before[name])} -> {json.dumps(seen[name])}" for name in sorted(set(seen) & old) if seen[name] != before[name]]
-    return [f"{len(seen)} option words; not in data/engines/vllm/flags.json: {listed(set(seen) - set(known))}; there and not in the release: "
-            f"{listed(set(known) - set(seen))}; another default than there: {listed(name for name in set(seen) & set(known) if seen[name] != known[name])}.",
-            "", f"New since the release before: {listed(set(seen) - old)}. Gone: {listed(old - set(seen))}. Defaults that moved: {'; '.join(moved) or 'none'}."]
-
-
-def architectures_told(home, version):
-    """The registry of the release beside the data: what a plan would call unknown, or take for served."""
-    found = glob.glob(os.path.join(home, "lib", "python3*", "site-packages", "vllm", dump_architectures.PATH))
-    if not found:
-        return "The registry was not found."
-    with open(found[0], encoding="utf-8") as file:
-        seen = dump_architectures.architectures(file.read())
-    with open(os.path.join(ROOT, "data", "engines", "vllm", "architectures.json"), encoding="utf-8") as file:
-        table, key = json.load(file)["architectures"], version_key(version)
-    known = {name for name, spans in table.items() if any(version_key(since) <= key and (until is None or key <= version_key(until)) for since, until in spans)}
-    return f"{len(seen)} architectures; not in data/engines/vllm/architectures.json: {listed(seen - known)}; there and not in the release: {listed(known - seen)}."
-
-
-def arguments_told(args):
-    """Drawn commands put to the release's parser and configuration, and to plan: the classes of difference, and the shares."""
-    if not args.models or not args.commands:
-        return ["Not asked: --models DIR and --commands N do."]
-    script = os.path.join(ROOT, "tests", "oracle", "arguments.py")
-    asked = subprocess.run([sys.executable, script, args.binary, "--vllm", args.vllm, "--count", str(args.commands), "--seed", args.vllm,
-                            "--models", args.models, "--devices", "h100x8", "--show", "0"], capture_output=True, text=True, check=False)
-    lines = asked.stdout.strip().split("\n")
-    return ["- " + line.strip() for line in lines] if lines[0] else ["The engine did not answer."]
-
-
-def release(args):
-    free = shutil.disk_usage(os.path.expanduser("~")).free
-    if args.vllm not in engines.venvs():
-        if free < FREE_BYTES + (12 << 30):
-            print(f"vLLM {args.vllm} is not installed, and {free >> 30} GB are free: an environment takes about 12, and 20 stay")
-            return 1
-        if subprocess.run([os.path.join(HERE, "engine_venv.sh"), args.vllm], check=False).returncode:
-            return 1
-    began, home = time.time(), engines.venvs()[args.vllm]
-    before = release_before(args.vllm)
-    flags = flags_told(flags_of(home), flags_known(args.vllm), flags_known(before) if before else {})
-    arguments = arguments_told(args)
-    sweep(args)
-    records = [record for record in kept(args.out) if record["key"].startswith(args.vllm + "/")]
-    lines, tally = beside(args.binary, records, args.models)
-    page = [f"# vLLM {args.vllm}", "", ("The release started on a device that is not there" if records else "Flags of the release, which was not started,") +
-            f" and what `plan` says of it; `make oracle VERSION={args.vllm}` rewrites this page.", "",
-            "## Flags", "", *flags, "", "## Architectures", "", architectures_told(home, args.vllm), "", "## Arguments", "", *arguments]
-    page += ["", "## Starts", ""] + (["None was made yet."] if not records else [f"{sum(r['ok'] for r in records)} of {len(records)} starts came up, {sum(r.get('seconds') or 0 for r in records):.0f} s of engine time. "
-             f"What differs from the plan by more than {BOUND:.0%}:", ""] + told(records, lines, tally))
-    if before:
-        asked, moved = models_moved(args.binary, args.vllm, before)
-        page += ["", "## Models", "", f"{asked} models in common use, planned on one H100 with {before} and {args.vllm}; verdict, phase, KV tokens or activation peak "
-                 f"(GiB) differ by more than {BOUND:.0%} in {len(moved)}:", "", f"| model | {before} | {args.vllm} | tokens | | peak | |",
-                 "| --- | --- | --- | ---: | ---: | ---: | ---: |", *moved]
-    with open(args.page, "w", encoding="utf-8") as file:
-        file.write("\n".join(page) + "\n")
-    print(f"{args.page}: {time.time() - began:.0f} s")
-    return 0 if within(tally) else 1
-
-
 def main():
     parser = argparse.ArgumentParser(description="the real engine in bulk")
-    parser.add_argument("what", choices=["sweep", "compare", "release"])
+    parser.add_argument("what", choices=["sweep", "compare"])
     parser.add_argument("binary")
     parser.add_argument("results", nargs="*")
     parser.add_argument("--vllm")
-    parser.add_argument("--out", help="where starts are kept: tests/oracle/sweep.jsonl; of release: beside its page")
+    parser.add_argument("--out", default=os.path.join(ROOT, "tests", "oracle", "sweep.jsonl"), help="where starts are kept")
     parser.add_argument("--page")
     parser.add_argument("--gpus", default="h100", type=lambda text: text.split(","))
     parser.add_argument("--layers", default="2,4", type=lambda text: [int(part) for part in text.split(",")])
     parser.add_argument("--requests", default=REQUESTS, type=int, help="max_num_seqs: few make few graphs, so more starts an hour")
     parser.add_argument("--tokens", default=TOKENS, type=int, help="max_num_batched_tokens")
     parser.add_argument("--models", help="a folder of folders with a config.json: those models instead of the tests'")
-    parser.add_argument("--commands", default=200, type=int, help="of release: commands that are drawn and put to its parser")
     parser.add_argument("--only")
     parser.add_argument("--minutes", type=float, default=60)
     parser.add_argument("--eager", action="store_true")
     args = parser.parse_args()
-    sweeps = os.path.join(ROOT, "tests", "oracle", "sweep.jsonl")
     if args.what == "compare":
-        args.results = args.results or [args.out or sweeps]
+        args.results = args.results or [args.out]
         return compare(args)
     if not args.vllm:
         scorelib.fail("--vllm VERSION is needed")
-    args.page = args.page or os.path.join(ROOT, "build", "releases", args.vllm + ".md")
-    args.out = args.out or (sweeps if args.what == "sweep" else os.path.splitext(args.page)[0] + ".jsonl")
-    os.makedirs(os.path.dirname(args.page), exist_ok=True)
-    return sweep(args) if args.what == "sweep" else release(args)
+    return sweep(args)
 
 
 if __name__ == "__main__":

@@ -385,7 +385,7 @@ def census(package, units):
         for callee in called(unit_of(tree, name)):
             callees.setdefault(callee, unit)
         classes.update({node.name: path for node in module_level(tree.body) if isinstance(node, ast.ClassDef)})
-        if "." in name and not re.search(r"\.(__init__|forward|__call__|[A-Z_]+)$", name):
+        if "." in name and not re.search(r"\.(__\w+__|forward|[A-Z_]+)$", name):
             methods.add(name.split(".")[-1])
     return callees, classes, overrides(package, methods), defined(package)
 

@@ -266,13 +266,13 @@ typedef struct oos_plan_ask {
     const oos_machine *machine; /* NULL: not looked at */
     const char *const *words;   /* the command, its environment before it, no shell around it */
     size_t word_count;
-    oos_ranks ranks;             /* devices that the command takes */
-    const char *gpu_note;        /* which device was taken; NULL: the one that was named */
-    const char *held;            /* who holds memory of it; NULL: nobody */
-    const char *release_from;    /* where the release comes from; NULL: it was given */
-    const char *newer;           /* why its rules are those of an older one; NULL: they are its own */
-    oos_learned compared;        /* its rules beside the installed engine's source; none: not compared */
-    const char **changed;        /* a sentence for each rule that the plan asks for and whose source has changed */
+    oos_ranks ranks;          /* devices that the command takes */
+    const char *gpu_note;     /* which device was taken; NULL: the one that was named */
+    const char *held;         /* who holds memory of it; NULL: nobody */
+    const char *release_from; /* where the release comes from; NULL: it was given */
+    const char *newer;        /* why its rules are those of an older one; NULL: they are its own */
+    oos_learned compared;     /* its rules beside the installed engine's source; none: not compared */
+    const char **changed; /* a sentence for each rule that the plan asks for and whose source has changed */
     size_t changed_count;
     const oomsight_exact *exact; /* NULL: the installed engine was not asked */
     const oos_exact *answer;     /* what it said; NULL: nothing that can be read */

@@ -92,8 +92,8 @@ static void summary_put(oos_text *said, const oos_flag_table *flags, oos_version
 static void rules_put(oos_text *said, const oos_learned *learned, const char *base)
 {
     oos_learned_doubt list[OOS_LEARNED_DOUBTS_MAX];
-    size_t const changed = oos_learned_doubts(learned, list, OOS_LEARNED_DOUBTS_MAX);
-    if (learned->rules.len)
+    size_t changed;
+    if (oos_learned_doubts(learned, list, OOS_LEARNED_DOUBTS_MAX, &changed))
         oos_text_printf(said, "%zu rules rest on source that has changed since %s\n", changed, base);
 }
 

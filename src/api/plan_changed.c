@@ -6,7 +6,7 @@
 
 #include <stdlib.h>
 
-enum { TOLD_MAX = 4, WORDS_MAX = 200 };
+enum { TOLD_MAX = 3, WORDS_MAX = 200 };
 
 static bool same_text(const char *a, const char *b)
 {
@@ -28,7 +28,8 @@ static bool is_alike(const oos_plan *a, const oos_plan *b)
 }
 
 /* `scratch` is reset. */
-static bool is_asked_for(const oomsight_plan *plan, oos_arena *scratch, const oos_plan *without, oos_view rule)
+static bool is_asked_for(const oomsight_plan *plan, oos_arena *scratch, const oos_plan *without,
+                         oos_view rule)
 {
     oos_rule_trial trials[OOS_RULE_TRIALS_MAX];
     size_t const count = oos_rule_trials(plan->facts->rules, rule, trials);
@@ -47,8 +48,7 @@ static bool is_asked_for(const oomsight_plan *plan, oos_arena *scratch, const oo
 static const char *quoted(oos_arena *arena, oos_view raw)
 {
     const char *text = oos_scan_text(arena, raw);
-    const char *copy =
-        text ? oos_arena_copy(arena, oos_shown_beginning(oos_view_of(text), WORDS_MAX)) : NULL;
+    const char *copy = text ? oos_arena_copy(arena, oos_shown_beginning(oos_view_of(text), WORDS_MAX)) : NULL;
     return copy ? oos_shown(arena, copy) : NULL;
 }
 
@@ -70,47 +70,58 @@ static const char *sentence(oos_arena *arena, const oos_learned_doubt *doubt)
                                   first);
 }
 
-static oomsight_status changed_find(oomsight_plan *plan, oos_plan_ask *ask, oos_arena *scratch,
-                                    const oos_learned_doubt *list, size_t count, oomsight_error *reterr)
+/* Into ask->changed: a sentence for each of the first, and one that names the others. */
+static oomsight_status changed_tell(oomsight_plan *plan, oos_plan_ask *ask,
+                                    const oos_learned_doubt *const *used, size_t count,
+                                    oomsight_error *reterr)
+{
+    oos_text rest = {0};
+    for (size_t i = 0; i < count && i < TOLD_MAX; i++)
+        ask->changed[ask->changed_count++] = sentence(plan->arena, used[i]);
+    for (size_t i = TOLD_MAX; i < count; i++)
+        oos_text_printf(&rest, "%s%s", i > TOLD_MAX ? ", " : "", quoted(plan->arena, used[i]->rule));
+    if (count > TOLD_MAX)
+        ask->changed[ask->changed_count++] =
+            rest.failed ? NULL
+                        : oos_arena_format(plan->arena, "Rules that may no longer hold as well: %.*s.",
+                                           (int)rest.len, rest.ptr);
+    oos_text_free(&rest);
+    for (size_t i = 0; i < ask->changed_count; i++)
+        if (!ask->changed[i]) return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for a doubt");
+    return OOMSIGHT_OK;
+}
+
+static oomsight_status changed_find(oomsight_plan *plan, oos_plan_ask *ask, const oos_learned_doubt *list,
+                                    size_t count, oomsight_error *reterr)
 {
     oos_plan without = {0};
-    oos_arena *own = oos_arena_create(16 << 10);
-    size_t used = 0;
-    oomsight_status status = own ? plan->engine->plan(own, &plan->start, plan->facts, &without, reterr)
+    oos_arena *own = oos_arena_create(16 << 10), *scratch = oos_arena_create(32 << 10);
+    const oos_learned_doubt **used = OOS_NEW_ARRAY(plan->arena, const oos_learned_doubt *, count);
+    size_t used_count = 0;
+    oomsight_status status = own && scratch && used
+                                 ? plan->engine->plan(own, &plan->start, plan->facts, &without, reterr)
                                  : oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for a plan");
-    for (size_t i = 0; status == OOMSIGHT_OK && i < count; i++) {
-        if (!is_asked_for(plan, scratch, &without, list[i].rule)) continue;
-        if (used++ >= TOLD_MAX) continue;
-        const char *text = sentence(plan->arena, &list[i]);
-        if (!text) status = oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for a doubt");
-        ask->changed[ask->changed_count++] = text;
-    }
+    for (size_t i = 0; status == OOMSIGHT_OK && i < count; i++)
+        if (is_asked_for(plan, scratch, &without, list[i].rule)) used[used_count++] = &list[i];
+    if (status == OOMSIGHT_OK) status = changed_tell(plan, ask, used, used_count, reterr);
+    oos_arena_free(scratch);
     oos_arena_free(own);
-    if (status == OOMSIGHT_OK && used > TOLD_MAX) {
-        ask->changed[TOLD_MAX] = oos_arena_format(plan->arena, "%zu more rules that this command uses have changed.",
-                                                  used - TOLD_MAX);
-        ask->changed_count = TOLD_MAX + 1;
-    }
     return status;
 }
 
 oomsight_status oos_ask_changed(oomsight_plan *plan, oos_plan_ask *ask, oomsight_error *reterr)
 {
     if (!ask->compared.rules.len) return OOMSIGHT_OK;
+    size_t count;
     oos_learned_doubt *list = OOS_NEW_ARRAY(plan->arena, oos_learned_doubt, OOS_LEARNED_DOUBTS_MAX);
-    oos_arena *scratch = oos_arena_create(32 << 10);
     ask->changed = OOS_NEW_ARRAY(plan->arena, const char *, TOLD_MAX + 1);
-    oomsight_status status = OOMSIGHT_OK;
-    if (!list || !scratch || !ask->changed)
-        status = oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for doubts");
-    size_t const count = list ? oos_learned_doubts(&ask->compared, list, OOS_LEARNED_DOUBTS_MAX) : 0;
-    if (status == OOMSIGHT_OK) status = changed_find(plan, ask, scratch, list, count, reterr);
-    oos_arena_free(scratch);
-    if (status == OOMSIGHT_OK)
-        ask->newer = ask->changed_count
-                         ? "This version is newer than any supported one: its flags were read from the "
-                           "installed engine, and rules that this command uses have changed in its source."
-                         : "This version is newer than any supported one: its flags were read from the "
-                           "installed engine, and no rule that this command uses has changed in its source.";
-    return status;
+    if (!list || !ask->changed) return oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for doubts");
+    if (!oos_learned_doubts(&ask->compared, list, OOS_LEARNED_DOUBTS_MAX, &count)) return OOMSIGHT_OK;
+    OOS_TRY(changed_find(plan, ask, list, count, reterr));
+    ask->newer = ask->changed_count
+                     ? "This version is newer than any supported one: its flags were read from the "
+                       "installed engine, and rules that this command uses have changed in its source."
+                     : "This version is newer than any supported one: its flags were read from the "
+                       "installed engine, and no rule that this command uses has changed in its source.";
+    return OOMSIGHT_OK;
 }

@@ -20,6 +20,14 @@ static oomsight_status nomem(oos_serve_reader *in)
     return oos_fail(in->reterr, OOMSIGHT_NOMEM, "no memory for the command");
 }
 
+/* A flag that went with a release that is known; a newer one may have it again, in another form. */
+static bool may_be_another(const oos_serve_reader *in, const char *flag)
+{
+    if (!oos_serve_newer(in)) return false;
+    oos_flag_hit const hit = oos_flags_find(in->table, oos_view_of(flag), in->version);
+    return hit.record && !hit.here;
+}
+
 oomsight_status oos_serve_refuse(oos_serve_reader *in, const char *flag, const char *value,
                                  const char *format, ...)
 {
@@ -31,7 +39,8 @@ oomsight_status oos_serve_refuse(oos_serve_reader *in, const char *flag, const c
     va_end(list);
     in->serve->refusal = (oos_serve_refusal){.sentence = oos_arena_copy(in->arena, oos_view_of(text)),
                                              .flag = oos_arena_copy(in->arena, oos_view_of(flag)),
-                                             .value = value};
+                                             .value = value,
+                                             .may_be_over = may_be_another(in, flag)};
     return in->serve->refusal.sentence && in->serve->refusal.flag ? OOMSIGHT_OK : nomem(in);
 }
 

@@ -21,10 +21,10 @@ typedef struct oos_start {
     const oos_engine_env *env;
     oos_device_facts device;
     oos_version version;
-    unsigned beyond;            /* releases after the newest that is known; 0: none */
-    const char *kv_layers_json; /* NULL: the model's own */
+    unsigned beyond;             /* releases after the newest that is known; 0: none */
+    const char *kv_layers_json;  /* NULL: the model's own */
     const oos_rule_trial *trial; /* a rule with another value; NULL: none */
-    const oos_exact *exact;     /* the engine took the command, and resolved this; NULL: it was not asked */
+    const oos_exact *exact;      /* the engine took the command, and resolved this; NULL: it was not asked */
 } oos_start;
 
 /* What is read of an engine's data once. */

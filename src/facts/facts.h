@@ -504,8 +504,9 @@ typedef struct oos_learned_doubt {
     bool gone;        /* the unit is */
 } oos_learned_doubt;
 enum { OOS_LEARNED_DOUBTS_MAX = 400 };
-/* How many there are, at most `max` of them in `ret_list`. */
-size_t oos_learned_doubts(const oos_learned *learned, oos_learned_doubt *ret_list, size_t max);
+/* False: its rules were not compared, or that cannot be read. */
+bool oos_learned_doubts(const oos_learned *learned, oos_learned_doubt *ret_list, size_t max,
+                        size_t *ret_count);
 /* The flags of the known releases, and of one more, which is not older than any of them. */
 oomsight_status oos_flags_load_learned(oos_arena *arena, const char *data_dir, const char *engine,
                                        const oos_learned *learned, oos_flag_table *ret_table,

@@ -224,24 +224,27 @@ static oos_learned_doubt doubt_read(oos_scan *scan)
     return doubt;
 }
 
-size_t oos_learned_doubts(const oos_learned *learned, oos_learned_doubt *ret_list, size_t max)
+bool oos_learned_doubts(const oos_learned *learned, oos_learned_doubt *ret_list, size_t max,
+                        size_t *ret_count)
 {
-    size_t count = 0;
+    bool listed = false;
     oos_view key;
     oos_scan scan = oos_scan_begin(learned->rules);
-    if (!learned->rules.len || !oos_scan_open(&scan, '{')) return 0;
+    *ret_count = 0;
+    if (!learned->rules.len || !oos_scan_open(&scan, '{')) return false;
     while (oos_scan_key(&scan, &key)) {
-        if (!oos_view_is(key, "doubt") || oos_scan_peek(&scan) != OOS_SCAN_ARRAY || count) {
+        if (listed || !oos_view_is(key, "doubt") || !oos_scan_open(&scan, '[')) {
             oos_scan_skip(&scan, NULL);
             continue;
         }
-        oos_scan_open(&scan, '[');
+        listed = true;
         while (oos_scan_item(&scan)) {
             oos_learned_doubt const doubt = doubt_read(&scan);
-            if (doubt.rule.len && count < max) ret_list[count++] = doubt;
+            if (!doubt.rule.len || !doubt.unit.len || *ret_count == max) return false;
+            ret_list[(*ret_count)++] = doubt;
         }
     }
-    return count;
+    return listed && oos_scan_done(&scan);
 }
 
 const char *oos_learned_folder(oos_arena *arena)

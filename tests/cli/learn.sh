@@ -36,7 +36,7 @@ for_each() {
         '--attention-config {"brand_new":"x"}' '--attention-config {"flash_attn_version":3}' '--profiler-config {"brand_new":1}'; do echo "-- $words"; plan $serve $words; done
 }
 echo "== before"; plan $serve; plan $serve --no-such-flag 3
-learn "learned" "echo '$said'"; cat "$work/request"; echo
+learn "learned" "echo '$said'"; sed 's#"[^"]*/watched.json"#"WATCHED"#' "$work/request"; echo
 (cd "$work/cache/oomsight/learned" && stat -c '%A %n' ./* && cat ./*)
 echo "== planned"; for_each
 echo "== without the engine"; plan --vllm 0.99.0 $serve --no-such-flag 3

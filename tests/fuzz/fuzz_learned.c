@@ -40,6 +40,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t len)
         FUZZ_REQUIRE(learned.flags.len && learned.flags.ptr >= text.ptr &&
                      learned.flags.ptr + learned.flags.len <= text.ptr + len);
         terms_check(&learned.terms);
+        static oos_learned_doubt doubts[OOS_LEARNED_DOUBTS_MAX];
+        size_t doubted = 0;
+        if (oos_learned_doubts(&learned, doubts, OOS_LEARNED_DOUBTS_MAX, &doubted))
+            FUZZ_REQUIRE(doubted <= OOS_LEARNED_DOUBTS_MAX);
+        for (size_t i = 0; i < doubted; i++)
+            FUZZ_REQUIRE(doubts[i].added_count <= 2 && doubts[i].rule.ptr > text.ptr);
         const char *name = oos_learned_name(arena, "vllm", &learned);
         FUZZ_REQUIRE(name && !strchr(name, '/') && strlen(name) < 100);
         if (oos_flags_load_learned(arena, NULL, "vllm", &learned, &table, NULL) == OOMSIGHT_OK) {

@@ -220,7 +220,7 @@ def ask_engine(options, commands):
 
 
 def ask_plan(options, command):
-    run = [options.binary, "plan", "--offline", "--json", "--gpu", command["gpu"], "--vllm", options.vllm]
+    run = [options.binary, "plan", "--offline", "--json", "--gpu", command["gpu"], "--vllm", options.vllm] + (["--data", options.data] if options.data else [])
     for name, value in command["env"].items():
         run += ["--env", f"{name}={value}"]
     run += ["--", "vllm", "serve", os.path.join(options.models, command["model"]), "--skip-tokenizer-init"] + command["words"]
@@ -352,6 +352,7 @@ def main():
     parser.add_argument("--models", default=os.path.join(os.path.dirname(ROOT), "shared/golden/models"))
     parser.add_argument("--answers", help="keep the engine's answers here, or read them from here")
     parser.add_argument("--venvs", default=os.environ.get("OOMSIGHT_VENVS", os.path.expanduser("~/.cache/oomsight/venvs")))
+    parser.add_argument("--data", help="the data that plan is to know")
     parser.add_argument("--packages", help="folder of packages that come before the engine's own: the transformers of the release's day")
     parser.add_argument("--show", type=int, default=2, help="examples of each class of difference")
     parser.add_argument("--devices", nargs="+", default=DEVICES, help="each costs a load of the engine")

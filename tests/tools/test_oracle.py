@@ -47,12 +47,6 @@ class Oracle(unittest.TestCase):
         cut = oracle.cut({"num_hidden_layers": 8, "linear_attn_config": {"full_attn_layers": [4, 8], "kda_layers": [1, 2, 3, 5, 6, 7]}}, 4)
         self.assertEqual(cut["linear_attn_config"], {"full_attn_layers": [4], "kda_layers": [1, 2, 3]})
 
-    def test_defaults_that_moved_and_flags_that_came_are_told(self):
-        told = " ".join(oracle.flags_told({"--a": 2, "--b": 1}, {"--a": 2, "--c": 0}, {"--a": 1, "--c": 0}))
-        self.assertIn("`--a` 1 -> 2", told)
-        self.assertIn("New since the release before: `--b`", told)
-        self.assertIn("Gone: `--c`", told)
-
     def test_nodes_of_a_layer_are_the_difference_of_two_starts(self):
         found = oracle.nodes_per_layer([record(2, 17), record(4, 33)])
         self.assertEqual(found, {("0.32.0", "qwen3-8b", "h100", "PIECEWISE"): 8})
@@ -66,41 +60,10 @@ class Oracle(unittest.TestCase):
         self.assertEqual([row for row in later if row[0] in ("peak", "retained")], [("peak", 130, 130), ("retained", 30, 30)])
         self.assertEqual([row for row in earlier if row[0] in ("peak", "retained")], [("peak", 130, 130), ("retained", 30, 30)])
 
-    def test_what_an_engine_logs_around_an_object_is_no_part_of_it(self):
-        dump = '{\n "options": [{"names": ["--model", "-m"], "default": "x"}]}\n'
-        self.assertEqual(oracle.options_in("INFO a {b}\nWARNING c\n" + dump + "0.30.0: 1 options\n"), {"--model": "x", "-m": "x"})
-        self.assertEqual(oracle.options_in(dump), {"--model": "x", "-m": "x"})
-        self.assertIsNone(oracle.options_in("INFO nothing"))
-        self.assertIsNone(oracle.options_in("INFO cut\n{ "))
-
-    def test_the_words_of_a_flag_are_those_of_its_release(self):
-        self.assertIn("-ep", oracle.flags_known("0.30.0"))
-        self.assertNotIn("-ep", oracle.flags_known("0.11.0"))
-
-    def test_a_release_that_cannot_be_installed_fails_with_the_reason(self):
-        with tempfile.TemporaryDirectory() as folder:
-            fakes = {"df": "echo; echo / 1 1 99999999", "python3": 'mkdir -p "$3"',  # room enough, and an environment in no time
-                     "uv": "printf '%s\\n' '  x No solution' '  ╰─▶ Because there is no version' '      of vllm==9.9.9, it fails.' >&2; exit 1"}
-            for name, body in fakes.items():
-                with open(os.path.join(folder, name), "w", encoding="utf-8", opener=lambda path, flags: os.open(path, flags, 0o755)) as file:
-                    file.write(f"#!/bin/sh\n{body}\n")
-            env = dict(os.environ, PATH=folder + ":" + os.environ["PATH"], OOMSIGHT_VENVS=os.path.join(folder, "venvs"))
-            script = ("import collections, sys; sys.argv = ['oracle', 'release', 'x', '--vllm', '9.9.9', '--page', sys.argv[1] + '/page.md']; import oracle;"
-                      "oracle.shutil.disk_usage = lambda path: collections.namedtuple('U', 'free')(1 << 40); sys.exit(oracle.main())")
-            done = subprocess.run([sys.executable, "-c", script, folder], cwd=os.path.join(ROOT, "tools"), env=env, capture_output=True, text=True, check=False)
-            self.assertEqual(done.returncode, 1, done.stdout + done.stderr)
-            self.assertIn("Because there is no version of vllm==9.9.9, it fails.", done.stdout)
-            self.assertFalse(os.path.exists(os.path.join(folder, "page.md")))
-
     def test_no_start_and_a_figure_that_is_off_are_both_out_of_bounds(self):
         self.assertFalse(oracle.within({}))
         self.assertFalse(oracle.within({"peak": [6, 6], "retained": [0, 6]}))
         self.assertTrue(oracle.within({"peak": [6, 6], "retained": [19, 20]}))
-
-    def test_the_release_before_is_known(self):
-        self.assertEqual(oracle.release_before("0.30.0"), "0.29.0")
-        self.assertEqual(oracle.release_before("0.10.0"), "0.9.2")
-        self.assertIsNone(oracle.release_before("0.8.0"))
 
     def test_a_figure_off_by_more_than_the_bound_is_told(self):
         if not BINARY:

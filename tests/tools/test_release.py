@@ -1,0 +1,53 @@
+#!/usr/bin/env python3
+"""tools/release.py: its page has what changed and no more than fits on a screen or two, and a release that cannot be asked is a failure with its reason."""
+import os
+import subprocess
+import sys
+import tempfile
+import unittest
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+sys.path.insert(0, os.path.join(ROOT, "tools"))
+import release  # noqa: E402
+
+
+def doubt(rule, unit, **more):
+    return dict({"rule": rule, "unit": unit, "added": ["x = 1", "y = 2"], "removed": 1}, **more)
+
+
+class Release(unittest.TestCase):
+    def test_rules_of_one_unit_are_one_line(self):
+        lines = list(release.rules_told({"rules": {"doubt": [doubt("a", "f.py:f"), doubt("b", "f.py:g", added=[], removed=3), doubt("c", "f.py:f"), doubt("d", "f.py:h", gone=True)]}}))
+        self.assertEqual(lines, ["- a, c: `x = 1`", "- b: 3 statements less", "- d: gone"])
+
+    def test_a_page_has_fewer_than_80_lines_whatever_changed(self):
+        lines = release.page_of("0.34.0", "0.33.0", [("Rules", ["- %d" % i for i in range(300)])])
+        self.assertLess(len(lines), 80)
+        self.assertIn("lines more are left out", lines[-1])
+        self.assertEqual(release.page_of("0.34.0", "0.33.0", [("Rules", ["- a"])])[-1], "- a")
+
+    def test_flags_that_came_and_went_are_told(self):
+        with tempfile.TemporaryDirectory() as folder:
+            os.makedirs(os.path.join(folder, "engines/vllm"))
+            with open(os.path.join(folder, "engines/vllm/flags.json"), "w", encoding="utf-8") as file:
+                file.write('{"flags": [{"names": ["--a"]}, {"names": ["--b"]}, {"names": ["--old"], "until": "0.1.0"}]}')
+            told = " ".join(release.flags_told({"flags": [{"names": ["--a"]}, {"names": ["--c", "-c"], "negative": ["--no-c"]}]}, folder, "0.33.0"))
+        self.assertEqual(told, "New: `--c`. Gone: `--b`.")
+
+    def test_a_release_that_cannot_be_installed_fails_with_the_reason(self):
+        with tempfile.TemporaryDirectory() as folder:
+            fakes = {"df": "echo; echo / 1 1 99999999", "python3": 'mkdir -p "$3"',  # room enough, and an environment in no time
+                     "uv": "printf '%s\\n' '  x No solution' '  ╰─▶ Because there is no version' '      of vllm==9.9.9, it fails.' >&2; exit 1"}
+            for name, body in fakes.items():
+                with open(os.path.join(folder, name), "w", encoding="utf-8", opener=lambda path, flags: os.open(path, flags, 0o755)) as file:
+                    file.write(f"#!/bin/sh\n{body}\n")
+            env = dict(os.environ, PATH=folder + ":" + os.environ["PATH"], OOMSIGHT_VENVS=os.path.join(folder, "venvs"))
+            page = os.path.join(folder, "page.md")
+            done = subprocess.run([sys.executable, os.path.join(ROOT, "tools/release.py"), "none", "9.9.9", "--page", page], env=env, capture_output=True, text=True, check=False)
+            self.assertEqual(done.returncode, 1, done.stdout + done.stderr)
+            self.assertIn("Because there is no version of vllm==9.9.9, it fails.", done.stdout)
+            self.assertFalse(os.path.exists(page))
+
+
+if __name__ == "__main__":
+    unittest.main()
