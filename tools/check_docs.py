@@ -24,7 +24,7 @@ ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 PAGES = ("*.md", "docs/**/*.md", "examples/**/*.md", "data/*.md", ".github/**/*.md")
 EXAMPLES = ("action.yml", "examples/**/*.yml", "examples/**/*.yaml")
 HISTORY = ("CHANGELOG.md", "docs/reference/messages.md")  # names what is gone, and what others are called
-WORDS_IN_ALL, WORDS_OF_A_PAGE, BYTES_OF_README = 42000, 1200, 6000
+WORDS_IN_ALL, WORDS_OF_A_PAGE, BYTES_OF_README = 42120, 1200, 6000  # a canary, what a fleet asked for
 
 
 def anchor(heading):
