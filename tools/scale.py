@@ -51,13 +51,9 @@ def column(engines, m=MEASURED, a=ASSUMED):
         ("slowest query over 400 days", seconds(kept * pg_query) + " / " + seconds(kept * ch_query)),
         ("bad rollout: incidents", f"{bad:,.0f} per second, {amount(bad * m['line_bytes'], 'B/s')}"),
         ("bad rollout: share of one PostgreSQL core", f"{bad / m['pg_batch_per_s'] * 100:.2g} %"),
-        ("bad rollout: connections held by load.py", f"{bad * (a['connection_seconds'] + 1 / m['pg_confirmed_per_s']):,.0f}"),
-        ("bad rollout: rows and bytes per day", f"{bad * 86400:,.0f}, {amount(bad * 86400 * m['pg_bytes_per_row'], 'B')}"),
         ("every engine fails within a minute", f"{storm:,.0f} per second; one PostgreSQL core is done after {seconds(engines / m['pg_batch_per_s'])}, "
                                                f"ClickHouse after {seconds(engines / m['ch_insert_per_s'])}"),
         ("Prometheus: series", f"{series:,.0f}, {amount(series * m['prom_bytes_per_series'], 'B')} of memory"),
-        ("Prometheus: samples, scrapes", f"{amount(series / a['scrape_seconds'])} and {amount(nodes / a['scrape_seconds'])} per second"),
-        ("matrix: every distinct configuration on ten versions", seconds(engines * a["distinct_share"] * 10 / m["plans_per_s"])),
     ]
 
 

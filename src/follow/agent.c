@@ -205,6 +205,7 @@ static bool is_moved(oos_agent *agent, size_t root, const char *relative, const 
     moved *m = calloc(1, sizeof *m);
     if (!m || !(m->path = strdup(path))) return free(m), true;
     m->relative = m->path + strlen(path) - strlen(relative);
+    oos_assert(strcmp(m->relative, relative) == 0);
     m->root = root;
     m->id = id;
     HASH_ADD_KEYPTR(hh, agent->moved, m->path, strlen(m->path), m);

@@ -274,20 +274,20 @@ void oos_agent_each(const oos_agent *agent, void (*on_tail)(void *context, const
 typedef struct oos_streams oos_streams;
 
 /* A line of the input as it stands there. Views live as long as the text and the room. */
-typedef struct oos_record {
+typedef struct oos_stream_record {
     oos_view text, stream, line;
     oos_view cursor, time; /* as JSON */
     bool has_line, over;
-} oos_record;
+} oos_stream_record;
 
 /* False: it is none. */
-bool oos_record_read(oos_view text, oos_text room[2], oos_record *ret_record);
+bool oos_record_read(oos_view text, oos_text room[2], oos_stream_record *ret_record);
 /* Of the record's time, RFC 3339 or a number since 1970. */
-bool oos_record_time(const oos_record *record, char to[OOS_TIME_TEXT_BYTES]);
+bool oos_record_time(const oos_stream_record *record, char to[OOS_TIME_TEXT_BYTES]);
 /* The same for the same cursor; empty: none, or longer than `most`. */
-oos_view oos_record_cursor(const oos_record *record, size_t most, oos_text *room);
+oos_view oos_record_cursor(const oos_stream_record *record, size_t most, oos_text *room);
 /* Each member without a meaning here, and of `labels`, that is no list. */
-void oos_record_labels(const oos_record *record,
+void oos_record_labels(const oos_stream_record *record,
                        void (*on_label)(void *context, oos_view key, oos_view value), void *context);
 
 typedef struct oos_stream_told {

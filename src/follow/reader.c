@@ -59,6 +59,7 @@ oomsight_status oos_reader_step(oos_reader *r, int64_t now, oomsight_error *rete
         return OOMSIGHT_OK;
     }
     if (!r->opened_at) r->opened_at = now;
+    oos_assert(r->opened_at <= now && r->touched_at <= now);
     if (now - r->touched_at < SETTLE_MS && now - r->opened_at < OPEN_MAX_MS) return OOMSIGHT_OK;
     return oos_explainer_settle(r->explainer, reterr);
 }

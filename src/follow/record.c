@@ -69,14 +69,15 @@ static bool is_string(oos_view raw)
 
 static oos_view within(oos_view raw)
 {
+    oos_assert(raw.len >= 2); /* its quotes */
     return oos_view_slice(raw, 1, raw.len - 2);
 }
 
-bool oos_record_read(oos_view text, oos_text room[2], oos_record *ret_record)
+bool oos_record_read(oos_view text, oos_text room[2], oos_stream_record *ret_record)
 {
     oos_view key, value, raw[LABEL + 1] = {{0}};
     oos_scan in = oos_scan_begin(text);
-    *ret_record = (oos_record){.text = text};
+    *ret_record = (oos_stream_record){.text = text};
     if (!oos_scan_open(&in, '{')) return false;
     while (next_member(&in, room, &key, &value)) {
         member const which = member_of(key);
@@ -105,7 +106,7 @@ static bool print_number(double number, bool whole, char to[OOS_TIME_TEXT_BYTES]
     return oos_logtime_print(time, to) != NULL;
 }
 
-bool oos_record_time(const oos_record *record, char to[OOS_TIME_TEXT_BYTES])
+bool oos_record_time(const oos_stream_record *record, char to[OOS_TIME_TEXT_BYTES])
 {
     bool const quoted = is_string(record->time);
     oos_view const raw = quoted ? within(record->time) : record->time;
@@ -127,7 +128,7 @@ static bool is_whole_number(oos_view raw)
     return raw.len <= DIGITS_MAX && is_simple_number(raw) && !memchr(raw.ptr, '.', raw.len);
 }
 
-oos_view oos_record_cursor(const oos_record *record, size_t most, oos_text *room)
+oos_view oos_record_cursor(const oos_stream_record *record, size_t most, oos_text *room)
 {
     oos_view raw = record->cursor;
     bool const simple = is_whole_number(raw) || (is_string(raw) && !memchr(raw.ptr, '\\', raw.len));
@@ -164,7 +165,7 @@ static void labels_in(oos_view object, void (*on_label)(void *context, oos_view 
     oos_text_free(&room[1]);
 }
 
-void oos_record_labels(const oos_record *record,
+void oos_record_labels(const oos_stream_record *record,
                        void (*on_label)(void *context, oos_view key, oos_view value), void *context)
 {
     oos_view inner = {0}, deeper;

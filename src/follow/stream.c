@@ -78,6 +78,7 @@ static void drop_marks(stream *s, size_t count, bool thin)
         bytes += m.cursor_bytes;
         s->marks[kept++] = m;
     }
+    oos_assert(kept <= s->count && bytes <= s->cursors.len);
     s->count = kept;
     s->cursors.len = bytes;
 }
@@ -357,7 +358,7 @@ static uint64_t print_of(oos_view line)
 }
 
 /* A record's line, if it has one; the cursor becomes the stream's. */
-static oomsight_status take_line(stream *s, const oos_record *record, oomsight_error *reterr)
+static oomsight_status take_line(stream *s, const oos_stream_record *record, oomsight_error *reterr)
 {
     uint64_t const begin = s->bytes, print = print_of(record->line);
     oos_view const cursor = oos_record_cursor(record, CURSOR_MAX_BYTES, &s->all->room[2]);
@@ -370,7 +371,7 @@ static oomsight_status take_line(stream *s, const oos_record *record, oomsight_e
 
 static oomsight_status take_text(oos_streams *all, oos_view text, oomsight_error *reterr)
 {
-    oos_record record;
+    oos_stream_record record;
     stream *s;
     if (!text.len || (text.len == 1 && *text.ptr == '\r')) return OOMSIGHT_OK;
     if (!oos_record_read(text, all->room, &record) || record.stream.len > NAME_MAX_BYTES) {
