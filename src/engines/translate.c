@@ -98,7 +98,7 @@ static void say_values(work *w, const char *kind, const char *value)
         say(w, value);
         return;
     }
-    for (size_t many = 0; *value && many < MORE_MAX; many++) {
+    while (*value) {
         size_t const len = strcspn(value, " ");
         say(w, oos_arena_copy(w->arena, (oos_view){value, len}));
         value += len + strspn(value + len, " ");
@@ -225,8 +225,10 @@ static bool keys_gather(const work *w, const json_t *record, json_t *into)
         if (!given || !given->value) continue;
         const char *word = json_is_array(how) ? value_there(how, given->value, true) : given->value;
         if (!word) return false;
-        bool const number = !json_is_array(how) && *word && !word[strspn(word, "0123456789")];
-        json_object_set_new(into, key, number ? json_integer(atoll(word)) : json_string(word));
+        size_t const digits = strspn(word, "0123456789");
+        bool const number = !json_is_array(how) && digits && digits < 10 && !word[digits];
+        if (json_object_set_new(into, key, number ? json_integer(atoll(word)) : json_string(word)) != 0)
+            return false; /* not UTF-8 */
     }
     return true;
 }
@@ -297,7 +299,9 @@ oomsight_status oos_translate(oos_arena *arena, const char *data_dir, const oos_
     oos_view text;
     OOS_TRY(oos_data_read(arena, data_dir, "engines/meanings.json", &text, reterr));
     json_t *table = oos_json_parse(text, 0);
-    size_t const most = (MORE_MAX + 2) * (serve->flag_count + 2) + 3 * MORE_MAX;
+    size_t most = 4 * MORE_MAX;
+    for (size_t i = 0; i < serve->flag_count; i++)
+        most += MORE_MAX + (serve->flags[i].value ? strlen(serve->flags[i].value) : 0);
     work w = {.arena = arena,
               .table = table,
               .from = from,

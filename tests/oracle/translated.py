@@ -20,7 +20,7 @@ DATA = os.path.join(HERE, "..", "..", "data", "engines")
 SAMPLES = {"--dtype": "bfloat16", "--load-format": "dummy", "--revision": "main", "--hf-overrides": "{}", "--json-model-override-args": "{}", "--block-size": "32", "--page-size": "32",
            "--mamba-ssm-cache-dtype": "float32", "--mamba-ssm-dtype": "float32", "--limit-mm-per-prompt": '{"image":1}', "--limit-mm-data-per-request": '{"image":1}',
            "--quantization": "fp8", "--kv-cache-dtype": "fp8_e4m3", "--cudagraph-capture-sizes": "1 2 4", "--cuda-graph-bs-decode": "1 2 4", "--max-model-len": "4096", "--context-length": "4096",
-           "--lora-modules": "a=/tmp/b", "--lora-paths": "a=/tmp/b", "--speculative-config": '{"method":"eagle","model":"/tmp/d","num_speculative_tokens":2}', "--nnodes": "2", "--host": "0.0.0.0",
+           "--lora-modules": "a=/tmp/b", "--lora-paths": "a=/tmp/b", "--speculative-config": '{"method":"mtp","num_speculative_tokens":2}', "--nnodes": "2", "--host": "0.0.0.0",
            "--served-model-name": "name", "--download-dir": "/tmp", "--chat-template": "/tmp/t", "--tokenizer": "/tmp/t", "--tokenizer-path": "/tmp/t", "--api-key": "key"}
 SWITCHES = ("flag", "bool-optional")
 SEVERAL = [("vllm", "--enable-lora --max-loras 2 --max-lora-rank 32 --max-num-seqs 16"), ("sglang", "--enable-lora --max-loras-per-batch 2 --max-lora-rank 32 --lora-target-modules q_proj"),
