@@ -20,7 +20,7 @@
 #include <unistd.h>
 
 enum { GRACE_SECONDS = 20, PROCESSES_MAX = 4, LOSSES_MAX = 3, DEVICES_LEAST = 8 };
-#define ASK_SECONDS(a) number_or((a)->asker->given->timeout, (a)->question->probe ? 1200 : 180)
+#define ASK_SECONDS(a) number_or((a)->asker->given->timeout, (a)->question->probe ? 1800 : 180)
 
 /* One that has the engine imported, behind one kind of device. */
 typedef struct process {
