@@ -55,6 +55,12 @@ def data_of(folder, base, sources):
     table["flags"] = [dict(flag, changes=[change for change in flag.get("changes", []) if change["since"] not in late]) for flag in table["flags"] if flag["since"] not in late]
     with open(path, "w", encoding="utf-8") as file:
         json.dump(table, file)
+    path = os.path.join(data, "engines/vllm/architectures.json")
+    table = fingerprints.read(path)
+    spans = {name: [[since, None if until in (base, *late) else until] for since, until in spans if since not in late] for name, spans in table["architectures"].items()}
+    table["architectures"] = {name: kept for name, kept in spans.items() if kept}
+    with open(path, "w", encoding="utf-8") as file:
+        json.dump(table, file)
     with open(os.path.join(data, "engines/vllm/fingerprints.json"), "w", encoding="utf-8") as file:
         file.write(fingerprints.written(fingerprints.made(sources, base)))
     return data
@@ -121,7 +127,8 @@ def commands_told(args, data, cache):
              "--answers", args.page[:-3] + ".answers.jsonl"]
     done = subprocess.run(words, capture_output=True, text=True, check=False, env=dict(os.environ, XDG_CACHE_HOME=cache))
     found = re.search(r"falsely refused (\d+)", done.stdout)
-    return ["- " + short(line.strip()) if len(line) < 200 else "- " + line.strip() for line in done.stdout.strip().split("\n")][-12:], int(found.group(1)) if found else None
+    lines = done.stdout.strip().split("\n")
+    return ["- " + short(line.strip()) for line in lines[-11:-1]] + ["- " + lines[-1].strip()], int(found.group(1)) if found else None
 
 
 def starts_told(args, learned, data, cache):
