@@ -205,10 +205,10 @@ def main():
         commands, refused = commands_told(args, data, cache)
         starts, off = starts_told(args, learned, data, cache)
         changed = learned["rules"].get("start")
-        parts = [("Flags", list(flags_told(learned, data, learned["base"]))), ("Classes", list(classes_told(learned, data))),
+        parts = [("Commands", commands), ("Starts", starts), ("Flags", list(flags_told(learned, data, learned["base"]))), ("Classes", list(classes_told(learned, data))),
+                 ("New names", list(census_told(learned))),
                  ("Rules", ["%d of %d have a source that changed." % (len(learned["rules"]["doubt"]), len(learned["rules"]["doubt"]) + learned["rules"]["same"]), "", *rules_told(learned)]
-                  + (["- what allocates in every start: `%s`" % short((changed["added"] or ["statements are gone"])[0])] if changed else [])),
-                 ("New names", list(census_told(learned))), ("Commands", commands), ("Starts", starts)]
+                  + (["- what allocates in every start: `%s`" % short((changed["added"] or ["statements are gone"])[0])] if changed else []))]
     with open(args.page, "w", encoding="utf-8") as file:
         file.write("\n".join(page_of(args.version, learned["base"], parts)) + "\n")
     if args.write:
