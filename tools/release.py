@@ -128,7 +128,7 @@ def commands_told(args, data, cache):
     done = subprocess.run(words, capture_output=True, text=True, check=False, env=dict(os.environ, XDG_CACHE_HOME=cache))
     found = re.search(r"falsely refused (\d+)", done.stdout)
     lines = done.stdout.strip().split("\n")
-    return ["- " + short(line.strip()) for line in lines[-11:-1]] + ["- " + lines[-1].strip()], int(found.group(1)) if found else None
+    return ["- " + short(line.strip()) for line in lines[-11:-1]] + ["- " + lines[-1].strip().replace("not judged", "not compared")], int(found.group(1)) if found else None
 
 
 def starts_told(args, learned, data, cache):
@@ -174,7 +174,7 @@ def merge(version, home):
 
 
 def page_of(version, base, parts):
-    lines = ["# vLLM %s" % version, "", "What it changed since %s, by `make release VERSION=%s`." % (base, version)]
+    lines = ["# vLLM %s" % version, "", "What it changed since vLLM %s, by `make release VERSION=%s`." % (base, version)]
     for title, rows in parts:
         lines += ["", "## " + title, "", *rows]
     return lines if len(lines) <= LINES else lines[:LINES - 1] + ["%d lines more are left out." % (len(lines) - LINES + 1)]
