@@ -98,6 +98,13 @@ def changes(found, old, releases):
     return result
 
 
+def there(package, newest, units):
+    """The units of the newest release as they are called in that package."""
+    lost = {unit: "" for unit in units if package.texts(unit, "") is None}
+    places = slicing.moved(package, lost, {unit: {slicing.mark(text) for text in newest.texts(unit, "") or ()} for unit in lost})
+    return [places.get(unit, unit) for unit in units]
+
+
 def made(folder, base=None):
     """What the file is to be; of an older `base`, as if none had come after it."""
     path = os.path.join(DATA, "fingerprints.json")
@@ -109,7 +116,7 @@ def made(folder, base=None):
     newest = base or max(found, key=key)
     found = {version: texts for version, texts in found.items() if key(version) <= key(newest)}
     package = packages(folder, [newest])[newest]
-    census = slicing.census_marks(package, sorted({unit for rule in rules.values() for unit in rule["units"]}))
+    census = slicing.census_marks(package, there(package, next(iter(packages(folder, releases).values())), sorted({unit for rule in rules.values() for unit in rule["units"]})))
     return {"schema": "oomsight.fingerprints/1", "base": newest, "releases": sorted(set(found) | set(old["releases"]), key=key),
             "watched": {name: slicing.mark(json.dumps(rule, sort_keys=True)) for name, rule in rules.items()},
             "statements": {name: [marks(texts) for texts in found[newest][name]] for name in rules},

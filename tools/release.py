@@ -55,6 +55,12 @@ def data_of(folder, base, sources):
     table["flags"] = [dict(flag, changes=[change for change in flag.get("changes", []) if change["since"] not in late]) for flag in table["flags"] if flag["since"] not in late]
     with open(path, "w", encoding="utf-8") as file:
         json.dump(table, file)
+    path = os.path.join(data, "engines/vllm/architectures.json")
+    table = fingerprints.read(path)
+    spans = {name: [[since, None if until in (base, *late) else until] for since, until in spans if since not in late] for name, spans in table["architectures"].items()}
+    table["architectures"] = {name: kept for name, kept in spans.items() if kept}
+    with open(path, "w", encoding="utf-8") as file:
+        json.dump(table, file)
     with open(os.path.join(data, "engines/vllm/fingerprints.json"), "w", encoding="utf-8") as file:
         file.write(fingerprints.written(fingerprints.made(sources, base)))
     return data
@@ -121,7 +127,8 @@ def commands_told(args, data, cache):
              "--answers", args.page[:-3] + ".answers.jsonl"]
     done = subprocess.run(words, capture_output=True, text=True, check=False, env=dict(os.environ, XDG_CACHE_HOME=cache))
     found = re.search(r"falsely refused (\d+)", done.stdout)
-    return ["- " + short(line.strip()) if len(line) < 200 else "- " + line.strip() for line in done.stdout.strip().split("\n")][-12:], int(found.group(1)) if found else None
+    lines = done.stdout.strip().split("\n")
+    return ["- " + short(line.strip()) for line in lines[-11:-1]] + ["- " + lines[-1].strip().replace("not judged", "not compared")], int(found.group(1)) if found else None
 
 
 def starts_told(args, learned, data, cache):
@@ -167,7 +174,7 @@ def merge(version, home):
 
 
 def page_of(version, base, parts):
-    lines = ["# vLLM %s" % version, "", "What it changed since %s, by `make release VERSION=%s`." % (base, version)]
+    lines = ["# vLLM %s" % version, "", "What it changed since vLLM %s, by `make release VERSION=%s`." % (base, version)]
     for title, rows in parts:
         lines += ["", "## " + title, "", *rows]
     return lines if len(lines) <= LINES else lines[:LINES - 1] + ["%d lines more are left out." % (len(lines) - LINES + 1)]
@@ -198,10 +205,10 @@ def main():
         commands, refused = commands_told(args, data, cache)
         starts, off = starts_told(args, learned, data, cache)
         changed = learned["rules"].get("start")
-        parts = [("Flags", list(flags_told(learned, data, learned["base"]))), ("Classes", list(classes_told(learned, data))),
+        parts = [("Commands", commands), ("Starts", starts), ("Flags", list(flags_told(learned, data, learned["base"]))), ("Classes", list(classes_told(learned, data))),
+                 ("New names", list(census_told(learned))),
                  ("Rules", ["%d of %d have a source that changed." % (len(learned["rules"]["doubt"]), len(learned["rules"]["doubt"]) + learned["rules"]["same"]), "", *rules_told(learned)]
-                  + (["- what allocates in every start: `%s`" % short((changed["added"] or ["statements are gone"])[0])] if changed else [])),
-                 ("New names", list(census_told(learned))), ("Commands", commands), ("Starts", starts)]
+                  + (["- what allocates in every start: `%s`" % short((changed["added"] or ["statements are gone"])[0])] if changed else []))]
     with open(args.page, "w", encoding="utf-8") as file:
         file.write("\n".join(page_of(args.version, learned["base"], parts)) + "\n")
     if args.write:

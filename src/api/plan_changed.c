@@ -27,15 +27,25 @@ static bool is_alike(const oos_plan *a, const oos_plan *b)
     return true;
 }
 
+/* With what the installed engine said of the command, where it took it: that is no matter of a rule. */
+static oos_start start_of(const oomsight_plan *plan, const oos_plan_ask *ask)
+{
+    oos_start start = plan->start;
+    const oos_exact_told *told = plan->plan.exact;
+    if (!told || told->problem || told->answer->verdict != OOS_EXACT_TAKEN) return start;
+    start.exact = told->answer;
+    if (told->sized && !ask->params->kv_layers_json) start.kv_layers_json = told->answer->kv_layers_json;
+    return start;
+}
+
 /* `scratch` is reset. */
-static bool is_asked_for(const oomsight_plan *plan, oos_arena *scratch, const oos_plan *without,
-                         oos_view rule)
+static bool is_asked_for(const oomsight_plan *plan, oos_start start, oos_arena *scratch,
+                         const oos_plan *without, oos_view rule)
 {
     oos_rule_trial trials[OOS_RULE_TRIALS_MAX];
     size_t const count = oos_rule_trials(plan->facts->rules, rule, trials);
     for (size_t i = 0; i < count; i++) {
         oos_plan other = {0};
-        oos_start start = plan->start;
         start.trial = &trials[i];
         oos_arena_reset(scratch);
         if (plan->engine->plan(scratch, &start, plan->facts, &other, NULL) != OOMSIGHT_OK ||
@@ -95,14 +105,15 @@ static oomsight_status changed_find(oomsight_plan *plan, oos_plan_ask *ask, cons
                                     size_t count, oomsight_error *reterr)
 {
     oos_plan without = {0};
+    oos_start const start = start_of(plan, ask);
     oos_arena *own = oos_arena_create(16 << 10), *scratch = oos_arena_create(32 << 10);
     const oos_learned_doubt **used = OOS_NEW_ARRAY(plan->arena, const oos_learned_doubt *, count);
     size_t used_count = 0;
     oomsight_status status = own && scratch && used
-                                 ? plan->engine->plan(own, &plan->start, plan->facts, &without, reterr)
+                                 ? plan->engine->plan(own, &start, plan->facts, &without, reterr)
                                  : oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for a plan");
     for (size_t i = 0; status == OOMSIGHT_OK && i < count; i++)
-        if (is_asked_for(plan, scratch, &without, list[i].rule)) used[used_count++] = &list[i];
+        if (is_asked_for(plan, start, scratch, &without, list[i].rule)) used[used_count++] = &list[i];
     if (status == OOMSIGHT_OK) status = changed_tell(plan, ask, used, used_count, reterr);
     oos_arena_free(scratch);
     oos_arena_free(own);
@@ -111,7 +122,8 @@ static oomsight_status changed_find(oomsight_plan *plan, oos_plan_ask *ask, cons
 
 oomsight_status oos_ask_changed(oomsight_plan *plan, oos_plan_ask *ask, oomsight_error *reterr)
 {
-    if (!ask->compared.rules.len) return OOMSIGHT_OK;
+    bool const refused = plan->plan.exact && plan->plan.exact->refused_after_all;
+    if (!ask->compared.rules.len || refused) return OOMSIGHT_OK;
     size_t count;
     oos_learned_doubt *list = OOS_NEW_ARRAY(plan->arena, oos_learned_doubt, OOS_LEARNED_DOUBTS_MAX);
     ask->changed = OOS_NEW_ARRAY(plan->arena, const char *, TOLD_MAX + 1);

@@ -1,6 +1,6 @@
 # Rules of a learned release: those that a command asks for and whose source has changed are named, others are not.
 work=$(mktemp -d); export XDG_CACHE_HOME="$work"
-folder=$work/oomsight/learned; mkdir -p -m 700 "$folder"
+folder=$work/oomsight/learned; mkdir -p "$folder"; chmod 700 "$folder"
 hash=$(printf 'a%.0s' $(seq 64)); file=$folder/vllm-0.99.0-$(echo "$hash" | cut -c1-12).json
 flags='[{"names":["--model"],"dest":"model","kind":"str"},{"names":["--max-model-len"],"dest":"max_model_len","kind":"str"},{"names":["--gpu-memory-utilization"],"dest":"gpu_memory_utilization","kind":"float"}]'
 doubt() { printf '{"rule":"%s","unit":"%s","added":%s,"removed":%s}' "$@"; }
