@@ -547,7 +547,7 @@ static void graphs_of(const work *w, oos_graphs *graphs)
     double const sizes = (double)s->prefill_graphs * s->rules->reserve_prefill_graph_mib,
                  all = setup->model->mla && !w->pool.paged ? s->rules->reserve_latent_graphs_mib : 0;
     if (s->prefill_graphs) /* where there is an allowance for all of them, the step is part of it */
-        mib += fmax(sizes, all - (double)step->bytes / (double)OOS_MIB);
+        mib += all > 0 && !step->bytes ? all : fmax(sizes, all - (double)step->bytes / (double)OOS_MIB);
     uint64_t const rows = s->decode_graphs ? oos_mul(s->decode_batch, oos_max(1, w->drafts.tokens)) : 0,
                    length = oos_add(setup->context_length, oos_add(EXTRA_CONTEXT, w->drafts.tokens)),
                    kept = oos_sglang_captured_bytes(s->request, setup, s->decode_graphs, rows, length),
@@ -952,13 +952,13 @@ static double drafted_cell(const work *w)
     return floor(rows * layers / (double)w->pool.layers) + keys * layers;
 }
 
-/* What captured prefill keeps. */
+/* What captured prefill keeps, where a step makes its pool in front of the capture. */
 static oos_amount captured_step(const work *w, const oos_forward *step)
 {
     const sglang_setup *s = w->sglang;
     oos_activation activation;
     oos_forward captured = *step;
-    if (!s->prefill_graphs) return (oos_amount){0};
+    if (!s->prefill_graphs || !s->rules->prefill_step_first) return (oos_amount){0};
     captured.tokens = oos_min(step->tokens, s->prefill_tokens);
     oos_forward_activation(&captured, &activation);
     return activation.forward;
