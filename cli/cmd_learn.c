@@ -26,6 +26,7 @@ static oomsight_status probe(cli_options *given, const oomsight_data *data, cons
     char *more = NULL;
     int kept;
     question.probe = 1;
+    question.watched = NULL;
     question.gpu = "h100";
     if (!plan_asker_open(given, data, &asker)) return OOMSIGHT_OK;
     asker.ask(asker.own, &question, &said);

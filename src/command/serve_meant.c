@@ -1,6 +1,7 @@
 /* Numbers as people write them, which no parser of an engine takes: `10,000`, `32 k`, `32KiB`, `1e4`, `8192 tokens`, `90%`, `0,9`.
  * What was meant is offered as the correction of the refused command; what can be read in two ways is left out. */
 #include "command/command.h"
+#include "base/check.h"
 #include "base/locale.h"
 
 #include <math.h>
@@ -52,6 +53,7 @@ static const char *written_out(oos_arena *arena, const char *text)
     bool negative;
     uint64_t whole;
     size_t const len = strlen(text);
+    oos_assert(len <= NUMBER_MAX);
     memcpy(plain, text, len + 1);
     if (len > 2 && plain[len - 1] == 'i' && strchr("kKMGT", plain[len - 2])) {
         plain[len - 1] = '\0';
@@ -86,6 +88,7 @@ static const char *float_meant(oos_arena *arena, bool is_share, char *text)
 {
     double number;
     join(text, ' ');
+    oos_assert(!strchr(text, ' '));
     char *const comma = strchr(text, ','), *const percent = strchr(text, '%');
     if (comma && !strchr(text, '.') && !strchr(comma + 1, ',')) *comma = '.';
     if (percent && !percent[1] && is_share) *percent = '\0';

@@ -243,7 +243,7 @@ static void keys_put_together(work *w, const oos_given_flag *given, const json_t
         json_decref(into);
         return;
     }
-    char *text = keys_gather(w, record, into) ? json_dumps(into, JSON_COMPACT) : NULL;
+    char *text = keys_gather(w, record, into) ? oos_json_text(into, JSON_COMPACT) : NULL;
     if (text) {
         say(w, there);
         say(w, text);

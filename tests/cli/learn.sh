@@ -30,6 +30,7 @@ learn() {
 }
 plan() { "$OOMSIGHT" plan --gpu h100 --offline "$@" 2>&1 | sed -n '1p;/Assumed/p;/Expected/p;/because/p;/flags were/p;/learn/p;/rules of/p;/is not modelled/p' | sort -u; }
 serve="-- vllm serve ../fixtures/models/small-llama"
+# shellcheck disable=SC2089,SC2090 # JSON with its quotes, as an engine gets it
 for_each() {
     for words in "" "--no-such-flag 3" "--enforce-eager" "--frobnicate 1" "--frobnicate 2" "--frobnicate 3" "-fr 1" "--wobble" "--no-wobble" "--kv-cache-dtype octave" \
         "--kv-cache-dtype fp8_e5m2" "--no-enable-prefix-caching" "--max-model-len 4096" '--attention-config {"brand_new":1}' \

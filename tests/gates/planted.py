@@ -259,7 +259,7 @@ class Figures(Gate):
         super().setUp()
         self.copy("README.md", "docs/evidence", "tests/evidence/starts.jsonl", "tests/evidence/reports.jsonl",
                   *("tools/%s.py" % name for name in ("figures", "predictions", "score_truth", "scorelib", "explainlib", "check_kb", "catalogue")), "data/catalogue.json", "data/gpus", "data/kb", *("data/engines/%s/rules.json" % engine for engine in ("vllm", "sglang")),
-                  *("tests/oracle/%s.jsonl" % name for name in ("results", "serving", "sglang", "beside", "exact")))
+                  *("tests/oracle/%s.jsonl" % name for name in ("results", "serving", "sglang", "beside", "exact", "learned_starts")))
 
     def check(self, *words):
         done = subprocess.run([sys.executable, self.path("tools/figures.py"), *words], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, universal_newlines=True, check=False)
