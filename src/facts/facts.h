@@ -479,7 +479,7 @@ typedef struct oos_learned {
     oos_view flags;            /* the list as it stands there */
     oos_view architectures;    /* ... empty: it has none */
     oos_learned_terms terms;
-    oos_view rules;            /* what of the rules was compared with its source; empty: nothing */
+    oos_view rules; /* what of the rules was compared with its source; empty: nothing */
 } oos_learned;
 #define OOS_LEARNED_SCHEMA "oomsight.learned/1"
 enum { OOS_LEARNED_BYTES_MAX = 4 << 20, OOS_LEARNED_FLAGS_MAX = 4096 };
