@@ -183,7 +183,7 @@ static oos_advice_fate higher_share(const scene *c, const char *word, oos_settle
     /* A GiB of a card that is not known is no share of it. */
     if (missing < 0 && kv_needed(c) > 0 && now < 0.95)
         return far ? OOS_ADVICE_DROPPED : fill_word(to, OOS_ADVICE_HIGHER);
-    if (missing < 0) most = now + 0.03;
+    if (missing < 0) most = now < HIGH_DEFAULT_SHARE ? HIGH_DEFAULT_SHARE : now + 0.03;
     if (most <= HIGHEST / 100.0 + 1e-9 && most > now) return fill_share(to, most);
     if (missing > 0)
         return REFUTED(to, "the KV cache lacks %.2f GiB: more than the device has outside of the budget",

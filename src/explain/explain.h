@@ -582,6 +582,7 @@ const oos_incident *oos_collector_history(const oos_collector *collector); /* fi
     X(torch_full)       /* live and pooled tensors fill 85 % */                                                 \
     X(kv_negative)      /* the KV share came out zero or negative */                                            \
     X(budget_exceeded)  /* KV share negative, or weights and activations above the budget */                    \
+    X(share_low)        /* the command gives the engine 85 % of the card or less */                             \
     X(weights_over_budget)                                                                                      \
     X(weights_tiny)    /* nothing left although the weights are below 2 GiB */                                  \
     X(initial_used)    /* much in use before the engine's own weights */                                        \

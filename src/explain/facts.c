@@ -110,6 +110,8 @@ static void budget_facts(const oos_incident *incident, oos_signal_set *set)
     put(set, OOS_FACT_pool_le_free,
         KNOWN(pool_wanted) && KNOWN(pool_free) && NUMBER(pool_wanted) <= NUMBER(pool_free));
     double given;
+    put(set, OOS_FACT_share_low,
+        oos_setup_value(&incident->setup, "gpu_memory_utilization", &given) && given > 0 && given <= 0.85);
     bool const by_hand = oos_setup_bytes(&incident->setup, "kv_cache_memory_bytes", &given);
     put(set, OOS_FACT_kv_given, by_hand);
     put(set, OOS_FACT_kv_given_large, by_hand && total && given > (double)oos_sub(total, weights));
