@@ -172,6 +172,17 @@ static void put_diff(oos_json_writer *w, const oos_matrix_sum *sum)
     oos_json_end_object(w);
 }
 
+/* "vLLM 0.32.0", "SGLang 0.5.23": the versions as people say them. */
+static void put_releases(oos_json_writer *w, const oos_matrix_sum *sum)
+{
+    oos_json_field_array(w, "releases");
+    for (size_t i = 0; i < sum->version_count; i++) {
+        char release[64];
+        oos_json_put_str(w, oos_engine_release(sum->file->version_labels[i], release, sizeof release));
+    }
+    oos_json_end_array(w);
+}
+
 void oos_report_matrix_json(oos_text *text, const oos_matrix_sum *sum)
 {
     oos_json_writer writer = {.text = text}, *w = &writer;
@@ -182,6 +193,7 @@ void oos_report_matrix_json(oos_text *text, const oos_matrix_sum *sum)
     oos_json_field_str(w, "says", sentence.ptr ? sentence.ptr : "");
     oos_json_field_str(w, "mode", sum->file->dryrun ? "dryrun" : "plan");
     oos_json_field_strs(w, "versions", sum->file->version_labels, sum->version_count);
+    put_releases(w, sum);
     put_tally(w, sum);
     if (sum->diff)
         put_diff(w, sum);

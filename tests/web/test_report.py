@@ -246,6 +246,15 @@ class Report:
             seen = self.browser.run("[...document.querySelectorAll('.cards li')].map(li => li.textContent).join('')")
             self.claim("the cards count a tight point as the headline does", seen == wanted, seen)
 
+    def matrix_of_two(self):
+        """Each release is named with its engine."""
+        path = os.path.join(self.work, "two.yaml")
+        with open(path, "w", encoding="utf-8") as out:
+            out.write("models: [small-llama]\ngpus: [L4]\nversions: ['0.32.0', sglang=0.5.23]\n")
+        self.browser.open(self.make("matrix-of-two", ["matrix", "--offline", "--models", os.path.join(FIXTURES, "models"), path]), 1200)
+        seen = self.browser.run("[...document.querySelectorAll('button')].map(b => b.textContent).filter(t => / 0\\./.test(t)).join(', ')")
+        self.claim("tabs say which engine a release is of", seen == "vLLM 0.32.0, SGLang 0.5.23", seen)
+
     def hostile_matrix(self):
         path = os.path.join(self.work, "hostile.yaml")
         with open(path, "w", encoding="utf-8") as out:
@@ -302,6 +311,7 @@ def main():
         report.hostile_check()
         report.hostile_matrix()
         report.likely_matrix()
+        report.matrix_of_two()
         report.narrow_matrix()
         report.browser.close()
     print("pages: %d claims hold, %d do not" % (report.passed, report.failed))
