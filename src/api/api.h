@@ -1,6 +1,7 @@
 #pragma once
 #include "base/params.h"
 #include "base/sha256.h"
+#include "base/table.h"
 #include "base/text.h"
 #include "dryrun/dryrun.h"
 #include "engines/engines.h"
@@ -68,7 +69,7 @@ size_t oos_api_hold_count(const oos_ledger *ledger);
 /* What is inside a public plan; lives as long as it does. */
 const struct oos_plan *oos_api_plan(const oomsight_plan *plan);
 
-/* What check.c and check_plan.c share. */
+/* What check.c, check_plan.c and check_beside.c share. */
 
 /* A device of the machine that a file describes, and what commands of the file hold of it. */
 typedef struct oos_check_device {
@@ -76,7 +77,17 @@ typedef struct oos_check_device {
     const char *token; /* "0", or a name */
     uint64_t held_bytes;
     const char *names;
+    uint64_t most_bytes; /* by one of them */
+    size_t most_at;      /* ... which, among the commands of its file */
 } oos_check_device;
+
+/* An answer, by all that was asked for it. */
+typedef struct oos_check_known {
+    const char *asked;
+    oos_checked_plan *plan;
+    const char *problem, *model;
+    UT_hash_handle hh;
+} oos_check_known;
 
 struct oomsight_check {
     oos_arena *arena;
@@ -93,7 +104,7 @@ struct oomsight_check {
     size_t named_count, named_room;
     oos_check_device *devices; /* of the file that is being read */
     size_t device_count, device_room;
-    struct oos_check_known *known; /* answers by what was asked */
+    oos_check_known *known; /* answers by what was asked */
 };
 
 /* One more of a list that doubles: false when out of memory. */
@@ -106,6 +117,25 @@ oos_checked *oos_check_next(oomsight_check *check);
 void oos_check_command(oomsight_check *check, const oomsight_check_params *params, const char *path,
                        const oos_found *found, size_t at);
 void oos_check_forget(oomsight_check *check);
+
+/* The question that a command of a file is; *ret_problem: why it cannot be asked. */
+void oos_check_params(oos_arena *arena, const oomsight_check_params *params, const oos_found *found,
+                      oomsight_plan_params *ret, const char **ret_problem);
+
+/* Its answer, made once; NULL when out of memory. */
+const oos_check_known *oos_check_plan(oomsight_check *check, const oomsight_check_params *params,
+                                      const oos_found *found, oomsight_plan_params *plan_params);
+
+/* The fullest of the first `ranks` devices that a command sees; NULL: nobody else is there. */
+const oos_check_device *oos_check_fullest(oomsight_check *check, const oos_found *found, uint64_t ranks);
+
+/* From now on this command of the file holds so much of each of them. */
+void oos_check_hold(oomsight_check *check, const oos_found *found, size_t at, uint64_t ranks, uint64_t bytes);
+
+/* All commands of the file are planned, those behind `from` of the list: where one does not start beside another, both are changed if that
+ * lets both start. */
+void oos_check_room(oomsight_check *check, const oomsight_check_params *params, const oos_found *list,
+                    size_t from);
 
 /* What the two ways of explaining share: a whole log, and one that grows. */
 

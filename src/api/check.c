@@ -62,12 +62,14 @@ static oomsight_status check_bytes(oomsight_check *check, const oomsight_check_p
     const oos_found *list;
     size_t count;
     oos_found_doubt doubt;
+    size_t const from = check->count;
     check->device_count = 0;
     OOS_TRY(oos_found_read(arena, path, bytes, &list, &count, &doubt, reterr));
     for (size_t k = 0; k < count; k++) {
         if (check->told) check->told(check->told_data, path, k + 1, count);
         oos_check_command(check, params, path, &list[k], k);
     }
+    oos_check_room(check, params, list, from);
     for (size_t k = 0; k < doubt.skip_count; k++) {
         const oos_found_skip *skip = &doubt.skips[k];
         oos_checked *checked = doubt_one(check, path, skip->line,
@@ -347,8 +349,8 @@ int oomsight_check_item_get(const oomsight_check *check, size_t index, oomsight_
         item.verdict = plan->verdict;
         item.phase = plan->phase != OOS_PHASE_COUNT ? oos_phase_word(plan->phase) : NULL;
         item.reason = plan->why;
-        item.best_flags = plan->best_flags;
-        item.best_command = plan->best_command;
+        item.best_flags = oos_checked_mend(checked)->best_flags;
+        item.best_command = oos_checked_mend(checked)->best_command;
     }
     oos_params_give(ret_item, &item, sizeof item);
     return 1;
@@ -369,12 +371,14 @@ static oomsight_status put_patch(oos_arena *arena, const oos_checked *list, size
         all = error.text;
     for (size_t i = 0; i < count; i++) {
         const oos_checked *checked = &list[i];
-        const oos_checked_plan *plan = checked->plan;
+        const oos_checked_plan *plan = oos_checked_mend(checked);
         const oos_found *now = checked->at < patch.found_count ? &patch.list[checked->at] : NULL;
         if (all)
             why[i] = oos_arena_copy(arena, oos_view_of(all));
         else if (!plan || !plan->best_command)
-            why[i] = "nothing is suggested";
+            why[i] = checked->first  ? "it is to be started before the other"
+                     : checked->mate ? "it is the other command that changes"
+                                     : "nothing is suggested";
         else if (!plan->edited)
             why[i] = "more than words of the command changes";
         else if (!now || now->line != checked->found->line || now->count != checked->found->count)
@@ -397,7 +401,8 @@ static oomsight_status put_patches(const oos_check_page *page, oos_text *text, o
         oomsight_status status =
             list ? OOMSIGHT_OK : oos_fail(reterr, OOMSIGHT_NOMEM, "no memory for a patch");
         for (; list && i < end; i++)
-            if (oos_check_level(&page->list[i]) != OOS_LEVEL_OK) list[count++] = page->list[i];
+            if (oos_check_level(&page->list[i]) != OOS_LEVEL_OK || page->list[i].mend)
+                list[count++] = page->list[i];
         if (list && count) status = put_patch(arena, list, count, text, reterr);
         oos_arena_free(arena);
         if (status != OOMSIGHT_OK) return status;

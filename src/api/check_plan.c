@@ -5,7 +5,6 @@
 #include "base/file.h"
 #include "base/locale.h"
 #include "base/size.h"
-#include "base/table.h"
 #include "facts/facts.h"
 #include "command/command.h"
 
@@ -25,14 +24,6 @@ static const oos_edited_word *edited_keep(oos_arena *arena, const oomsight_plan 
     }
     return list;
 }
-
-/* An answer, by all that was asked for it. */
-typedef struct oos_check_known {
-    const char *asked;
-    oos_checked_plan *plan;
-    const char *problem, *model;
-    UT_hash_handle hh;
-} oos_check_known;
 
 /* The model a command names, when it lies in the caller's folder: DIR/org/name or DIR/name. */
 static oomsight_model *model_beside(oos_arena *arena, const oomsight_check_params *params,
@@ -182,8 +173,8 @@ static uint64_t total_most(const oos_gpus *gpus, const char *gpu)
     return most + most / 16; /* drivers differ */
 }
 
-static void params_fill(oos_arena *arena, const oomsight_check_params *params, const oos_found *found,
-                        oomsight_plan_params *ret, const char **ret_problem)
+void oos_check_params(oos_arena *arena, const oomsight_check_params *params, const oos_found *found,
+                      oomsight_plan_params *ret, const char **ret_problem)
 {
     ret->data = params->data;
     ret->command = found->words;
@@ -211,57 +202,6 @@ static void params_fill(oos_arena *arena, const oomsight_check_params *params, c
                           : first               ? params->engine_version
                                                 : NULL;
     ret->allow_hub = params->allow_hub;
-}
-
-/* ---- one device is one sum ------------------------------------------------------------------------------------- */
-
-/* Device `index` of those that a command sees; NULL: it sees fewer. */
-static const char *device_token(oos_arena *arena, const oos_found *found, uint64_t index)
-{
-    if (!found->seen.known) return oos_arena_format(arena, "%llu", (unsigned long long)index);
-    return index < found->seen.count ? oos_arena_copy(arena, oos_view_of(found->seen.names[index])) : NULL;
-}
-
-static oos_check_device *device_find(oomsight_check *check, uint32_t shares, const char *token)
-{
-    for (size_t i = 0; i < check->device_count; i++)
-        if (check->devices[i].shares == shares && strcmp(check->devices[i].token, token) == 0)
-            return &check->devices[i];
-    return NULL;
-}
-
-/* The fullest of the first `ranks` devices that a command sees; NULL: nobody else is there. */
-static const oos_check_device *device_fullest(oomsight_check *check, oos_arena *arena, const oos_found *found,
-                                              uint64_t ranks)
-{
-    const oos_check_device *fullest = NULL;
-    for (uint64_t i = 0; found->shares && i < ranks; i++) {
-        const char *token = device_token(arena, found, i);
-        const oos_check_device *device = token ? device_find(check, found->shares, token) : NULL;
-        if (device && (!fullest || device->held_bytes > fullest->held_bytes)) fullest = device;
-    }
-    return fullest;
-}
-
-static void device_hold(oomsight_check *check, const oos_found *found, uint64_t ranks, uint64_t bytes)
-{
-    const char *name = found->name ? found->name : "another command";
-    for (uint64_t i = 0; found->shares && i < ranks; i++) {
-        const char *token = device_token(check->arena, found, i);
-        if (!token) return;
-        oos_check_device *device = device_find(check, found->shares, token);
-        if (!device) {
-            if (!oos_check_grow(check->arena, (void **)&check->devices, check->device_count,
-                                &check->device_room, sizeof *check->devices))
-                return;
-            device = &check->devices[check->device_count++];
-            *device = (oos_check_device){.shares = found->shares, .token = token};
-        }
-        device->held_bytes = oos_add(device->held_bytes, bytes);
-        if (!device->names || strlen(device->names) < 200)
-            device->names = device->names ? oos_arena_format(check->arena, "%s, %s", device->names, name)
-                                          : oos_arena_copy(check->arena, oos_view_of(name));
-    }
 }
 
 /* ---- the host's side --------------------------------------------------------------------------------------------- */
@@ -310,8 +250,8 @@ static const char *asked_words(oos_arena *arena, const oomsight_plan_params *par
     return words;
 }
 
-static oos_check_known *plan_make(oomsight_check *check, const oomsight_check_params *params,
-                                  const oos_found *found, oomsight_plan_params *plan_params)
+const oos_check_known *oos_check_plan(oomsight_check *check, const oomsight_check_params *params,
+                                      const oos_found *found, oomsight_plan_params *plan_params)
 {
     const char *asked = asked_words(check->arena, plan_params);
     oos_check_known *known = NULL;
@@ -361,14 +301,14 @@ static void answer(oomsight_check *check, const oomsight_check_params *params, c
     uint64_t ranks = 1, taken = 0;
     const oos_check_known *known = NULL;
     for (unsigned turn = 0; turn < 2; turn++) {
-        const oos_check_device *fullest = device_fullest(check, check->arena, found, ranks);
+        const oos_check_device *fullest = oos_check_fullest(check, found, ranks);
         if (turn && (!fullest || fullest->held_bytes == taken)) break;
         taken = fullest ? fullest->held_bytes : 0;
         checked->beside = fullest ? fullest->names : NULL;
         checked->beside_bytes = taken;
         plan_params->gpu_used_bytes = oos_add(given, taken);
         plan_params->gpu_used_known |= taken != 0;
-        known = plan_make(check, params, found, plan_params);
+        known = oos_check_plan(check, params, found, plan_params);
         if (known && known->plan) ranks = known->plan->ranks;
     }
     if (!known) return;
@@ -377,7 +317,7 @@ static void answer(oomsight_check *check, const oomsight_check_params *params, c
     checked->model = known->model;
     if (!known->plan) return;
     if (known->plan->likely)
-        device_hold(check, found, ranks, oos_sub(known->plan->held_bytes, taken + given));
+        oos_check_hold(check, found, checked->at, ranks, oos_sub(known->plan->held_bytes, taken + given));
     uint64_t const stated = host_stated(found, ranks);
     if (found->host_limit_bytes && stated > found->host_limit_bytes) checked->host_needs_bytes = stated;
 }
@@ -460,7 +400,7 @@ void oos_check_command(oomsight_check *check, const oomsight_check_params *param
         found->other
             ? oos_arena_format(check->arena, "it is for %s, and only NVIDIA GPUs are planned", found->other)
             : NULL;
-    params_fill(check->arena, params, found, &plan_params, &problem);
+    oos_check_params(check->arena, params, found, &plan_params, &problem);
     if (plan_params.gpu && plan_params.gpu != params->gpu) /* by the file, which is let go */
         kept->gpu = oos_arena_copy(check->arena, oos_view_of(plan_params.gpu));
     if (problem)

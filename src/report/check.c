@@ -37,12 +37,18 @@ oos_checked_plan *oos_checked_plan_keep(oos_arena *arena, const oos_plan *plan, 
                                .exact_said = plan->exact ? kept(arena, plan->exact->said) : NULL,
                                .total_bytes = plan->device.total_bytes,
                                .ranks = plan->serving.ranks,
+                               .weights_bytes = plan->sizes.weights.loaded_bytes,
                                .best_flags = kept(arena, best_flags),
                                .best_command = kept(arena, best_command)};
     for (size_t i = 0; i < plan->phase_count; i++)
         if (plan->phases[i].phase >= OOS_PHASE_KV_ALLOC)
             made->held_bytes = oos_max(made->held_bytes, plan->phases[i].peak_bytes);
     return made;
+}
+
+const oos_checked_plan *oos_checked_mend(const oos_checked *checked)
+{
+    return checked->mend ? checked->mend : checked->plan;
 }
 
 oos_level oos_check_level(const oos_checked *checked)
@@ -112,7 +118,8 @@ void oos_check_sentence(oos_text *text, const oos_checked *checked)
         oos_text_put(text, ". ");
         oos_report_grouped(text, plan->why);
     }
-    if (plan->best_flags && *plan->best_flags) oos_text_printf(text, " Suggested: %s", plan->best_flags);
+    const char *flags = oos_checked_mend(checked)->best_flags;
+    if (flags && *flags) oos_text_printf(text, " Suggested: %s", flags);
 }
 
 /* The command on the line of its kind and name, or wrapped below it. */
@@ -173,6 +180,35 @@ static void put_behind(const oos_style *style, size_t from, const char *mark, co
     oos_text_free(&text);
 }
 
+void oos_checked_mend_put(const oos_style *style, const oos_checked *checked)
+{
+    const char *command = oos_checked_mend(checked)->best_command;
+    const oos_found *mate = checked->mate;
+    if (!mate) {
+        oos_style_put(style, "helps:");
+        return;
+    }
+    const char *said = checked->plan->likely       ? "so that %s (line %u) starts next to it:"
+                       : checked->first && command ? "helps, when it is started before %s (line %u):"
+                       : checked->first            ? "helps: start it before %s (line %u)"
+                       : command                   ? "helps, with what is suggested for %s (line %u):"
+                                                   : "helps: what is suggested for %s (line %u)";
+    oos_style_put(style, said, mate->name ? mate->name : "the other command", (unsigned)mate->line);
+}
+
+static void put_mend(const oos_style *style, const oos_checked *checked)
+{
+    const char *command = oos_checked_mend(checked)->best_command;
+    if (!command && !checked->mate) return;
+    oos_text line = {0};
+    oos_style const words = {.text = &line, .chinese = style->chinese};
+    oos_checked_mend_put(&words, checked);
+    style->text->failed |= line.failed;
+    oos_style_paragraph(style, 4, line.ptr ? line.ptr : "");
+    if (command) oos_report_command(style, 8, command);
+    oos_text_free(&line);
+}
+
 /* As a compiler says it, a place, a level and a sentence; below it the command, why, and what helps. */
 static void put_finding(const oos_style *style, const oos_checked *checked, bool explain)
 {
@@ -212,10 +248,7 @@ static void put_finding(const oos_style *style, const oos_checked *checked, bool
     if (plan && has_why(plan) && (level >= OOS_LEVEL_WARNING || explain))
         oos_report_sentence(style, 4, "", plan->why);
     if (plan && plan->exact_said) oos_report_sentence(style, 4, "", plan->exact_said);
-    if (plan && level != OOS_LEVEL_OK && plan->best_command) {
-        oos_style_put(style, "    helps:\n");
-        oos_report_command(style, 8, plan->best_command);
-    }
+    if (plan && (level != OOS_LEVEL_OK || checked->mend)) put_mend(style, checked);
 }
 
 void oos_report_check_text(oos_text *text, const oos_check_page *page, const oomsight_render_params *params)
@@ -285,8 +318,10 @@ static void put_checked(oos_json_writer *w, const oos_checked *checked)
         oos_json_field_str(w, "exact", plan->exact);
         oos_json_field_str(w, "exact_said", plan->exact_said);
     }
-    oos_json_field_str(w, "best_flags", plan ? plan->best_flags : NULL);
-    oos_json_field_str(w, "best_command", plan ? plan->best_command : NULL);
+    oos_json_field_str(w, "best_flags", plan ? oos_checked_mend(checked)->best_flags : NULL);
+    oos_json_field_str(w, "best_command", plan ? oos_checked_mend(checked)->best_command : NULL);
+    oos_json_field_known(w, "together_with",
+                         (oos_u64){checked->mate != NULL, checked->mate ? checked->mate->line : 0});
     oos_json_field_str(w, "beside", checked->beside);
     oos_json_field_known(w, "beside_bytes", (oos_u64){checked->beside != NULL, checked->beside_bytes});
     oos_json_field_known(w, "host_limit_bytes",

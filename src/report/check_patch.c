@@ -155,7 +155,7 @@ static void put_said(oos_text *text, const char *words)
 
 static void put_notes(oos_text *text, const oos_checked *checked, const char *why)
 {
-    const oos_checked_plan *plan = checked->plan;
+    const oos_checked_plan *plan = oos_checked_mend(checked);
     oos_text line = {0};
     oos_text_put(&line, checked->path);
     if (checked->found->line) oos_text_printf(&line, ":%u", (unsigned)checked->found->line);

@@ -211,6 +211,7 @@ typedef struct oos_checked_plan {
         *exact_said; /* "taken" by the installed engine, and in words; NULL: it was not asked */
     uint64_t total_bytes;
     uint64_t ranks;                       /* devices that it takes */
+    uint64_t weights_bytes;               /* on one of them */
     uint64_t held_bytes;                  /* of one of them, once it serves, with what others hold */
     const char *best_flags;               /* NULL: none found */
     const char *best_command;             /* NULL: none found */
@@ -228,8 +229,12 @@ typedef struct oos_checked {
     const char *engine, *model;   /* names; the model may be NULL: not told */
     const char *const *ask; /* words behind `oomsight plan` that ask the same; NULL: it cannot be asked */
     size_t ask_count;
-    const char *beside;        /* commands of the same file on the same device; NULL: none */
-    uint64_t beside_bytes;     /* ... what they hold of it */
+    const char *beside;    /* commands of the same file on the same device; NULL: none */
+    uint64_t beside_bytes; /* ... what they hold of it */
+    const oos_checked_plan
+        *mend; /* what is suggested so that it and `mate` both start; NULL: each is by itself */
+    const oos_found *mate;
+    bool first;                /* ... if this one is started before `mate` */
     uint64_t host_needs_bytes; /* more host memory than its container may have; 0: it is not so */
     bool doubt;                /* no command: `problem` says what was not looked at */
     oos_level doubt_level;
@@ -257,6 +262,10 @@ void oos_report_check_github(oos_text *text, const oos_check_page *page);
 void oos_report_check_sarif(oos_text *text, const oos_check_page *page);
 
 oos_level oos_check_level(const oos_checked *checked);
+/* The plan whose suggestion is for this command; NULL: there is no plan. */
+const oos_checked_plan *oos_checked_mend(const oos_checked *checked);
+/* What helps, in words before its command; of two commands on one device, what lets both start. */
+void oos_checked_mend_put(const oos_style *style, const oos_checked *checked);
 const char *oos_check_level_word(oos_level level); /* "ok", "note", "warning", "error" */
 /* "out of memory in cudagraph_profile on ...", with why it is so. */
 void oos_check_sentence(oos_text *text, const oos_checked *checked);

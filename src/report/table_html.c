@@ -151,6 +151,20 @@ static void put_who(oos_text *body, bool chinese, const oos_checked *checked)
     oos_text_put(body, "</td>");
 }
 
+static void put_mend(oos_text *body, bool chinese, const oos_checked *checked)
+{
+    const char *command = oos_checked_mend(checked)->best_command;
+    oos_text line = {0};
+    oos_style const style = {.text = &line, .chinese = chinese};
+    if (checked->mate) oos_checked_mend_put(&style, checked);
+    if (command || checked->mate)
+        put_element(body, chinese && !checked->mate, "span class=line",
+                    checked->mate && line.ptr ? line.ptr : "Suggested command");
+    if (command) put_code(body, "code class=command", command);
+    body->failed |= line.failed;
+    oos_text_free(&line);
+}
+
 static void put_why(oos_text *body, bool chinese, const oos_checked *checked)
 {
     const oos_checked_plan *plan = checked->doubt || checked->host_needs_bytes ? NULL : checked->plan;
@@ -173,10 +187,7 @@ static void put_why(oos_text *body, bool chinese, const oos_checked *checked)
             take_part(body, &part);
             oos_text_put(body, "</span>");
         }
-        if (oos_check_level(checked) != OOS_LEVEL_OK && plan->best_command) {
-            put_element(body, chinese, "span class=line", "Suggested command");
-            put_code(body, "code class=command", plan->best_command);
-        }
+        if (oos_check_level(checked) != OOS_LEVEL_OK || checked->mend) put_mend(body, chinese, checked);
     }
     oos_text_put(body, "</td>");
 }
