@@ -205,7 +205,18 @@ static oos_advice_fate settle_share(const scene *c, const char *word, oos_settle
     return raise ? higher_share(c, word, to) : lower_share(c, to);
 }
 
-/* Of an engine whose weights and pool share a fraction of what is free: "{least}" is the engine's own word for it, in hundredths. */
+/* Of an engine whose weights and pool share a fraction of what is free: the least that leaves the pool something, in hundredths: by
+ * the engine's own word, else by what it printed of loading, where a hundredth more is for the pool. 0: not known. */
+static double least_static(const scene *c, double now)
+{
+    if (KNOWN(least_fraction)) return ceil((double)NUMBER(least_fraction) / 1e4 - 1e-6) / 100;
+    if (c->incident->phase != OOS_PHASE_KV_SIZING || !KNOWN(weights) || !KNOWN(startup_free)) return 0;
+    double const taken = (double)NUMBER(weights) / (double)oos_max(NUMBER(startup_free), 1);
+    double const least = (ceil(taken * 100) + 1) / 100;
+    return least > now ? least : 0;
+}
+
+/* "{least}" is that. */
 static oos_advice_fate settle_static(const scene *c, const char *word, oos_settled *to)
 {
     double now = 0;
@@ -213,11 +224,11 @@ static oos_advice_fate settle_static(const scene *c, const char *word, oos_settl
         now = (double)NUMBER(static_fraction) / 1e6;
     else
         printed(c, c->flag, &now);
-    double const least = ceil((double)NUMBER(least_fraction) / 1e4 - 1e-6) / 100;
-    if (word[0] == '{')
-        return KNOWN(least_fraction) && least <= 0.97 ? fill_share(to, least) : OOS_ADVICE_DROPPED;
+    double const least = least_static(c, now);
+    if (strcmp(word, OOS_ADVICE_LEAST) == 0)
+        return least > 0 && least <= 0.97 ? fill_share(to, least) : OOS_ADVICE_DROPPED;
     if (strcmp(word, OOS_ADVICE_HIGHER) == 0) {
-        if (KNOWN(least_fraction)) return OOS_ADVICE_DROPPED;
+        if (least > 0) return OOS_ADVICE_DROPPED;
         return now < WIDEST_STATIC ? fill_word(to, OOS_ADVICE_HIGHER)
                                    : REFUTED(to, "it is %.2f already: graphs and activations need the rest",
                                              "已经是 %.2f：其余的要留给图和激活", now);

@@ -153,7 +153,8 @@ enum { UP = 1, DOWN = 2 };
 static unsigned way_of(const oos_advice *advice)
 {
     const char *first = advice->change[0], *second = advice->change_count > 1 ? advice->change[1] : "";
-    if (strstr(first, "higher") || strstr(second, OOS_ADVICE_HIGHER) || strcmp(second, "0.95") == 0)
+    if (strstr(first, "higher") || strstr(second, OOS_ADVICE_HIGHER) || strcmp(second, "0.95") == 0 ||
+        strcmp(second, OOS_ADVICE_LEAST) == 0)
         return UP;
     if (strstr(first, "lower") || *second) return DOWN;
     return UP | DOWN;

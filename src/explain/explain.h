@@ -442,6 +442,7 @@ typedef enum oos_advice_fate {
 /* What a flag is filled with where no figure is known: a direction, which nobody can paste. */
 #define OOS_ADVICE_LOWER "lower"
 #define OOS_ADVICE_HIGHER "higher"
+#define OOS_ADVICE_LEAST "{least}" /* of a share: what the log says is the least that works */
 
 typedef struct oos_settled {
     oos_advice_fate fate;

@@ -26,3 +26,11 @@ print({k: v for k, v in d["numbers"].items()})'
 [2026-01-01 10:00:06] max_total_num_tokens=133009, chunked_prefill_size=2048, max_prefill_tokens=16384, max_running_requests=2048, context_len=40960, available_gpu_mem=4.49 GB
 [2026-01-01 10:00:07] The server is fired up and ready to roll!
 LOG
+echo "the least share is what loading took; above 0.97 none is offered"
+for after in '7.73 GB, mem usage=15.37' '0.23 GB, mem usage=22.87'; do
+    "$OOMSIGHT" explain - <<LOG | sed -n '/^What to change/,$p'
+[2026-01-01 10:00:01] Load weight begin. avail mem=23.10 GB
+[2026-01-01 10:00:02] Load weight end. elapsed=0.11 s, type=LlamaForCausalLM, avail mem=$after GB.
+RuntimeError: Not enough memory. Please try to increase --mem-fraction-static.
+LOG
+done
