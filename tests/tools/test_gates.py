@@ -214,7 +214,7 @@ class Everyone(unittest.TestCase):
     def test_each_check_has_a_test_that_plants_its_violation(self):
         with open(os.path.abspath(__file__), encoding="utf-8") as f:
             here = f.read()
-        elsewhere = {"check_abi.sh": "test_abi.py", "check_defects.py": "../gates/planted.py", "check_docs.py": "test_docs.py", "check_fitted.py": "test_check_fitted.py", "check_floors.py": "test_floors.py",
+        elsewhere = {"check_abi.sh": "test_abi.py", "check_certainty.py": "../gates/planted.py", "check_defects.py": "../gates/planted.py", "check_docs.py": "test_docs.py", "check_fitted.py": "test_check_fitted.py", "check_floors.py": "test_floors.py",
                      "check_layers.py": "test_layers.py", "check_tests.py": "../gates/planted.py", "check_words.py": "test_words.py",
                      "check_workflows.py": "test_ci.py"}
         for name in sorted(n for n in os.listdir(os.path.join(ROOT, "tools")) if n.startswith("check_")):
