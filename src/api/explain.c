@@ -108,6 +108,15 @@ static oomsight_plan *plan_of(oos_arena *arena, const oomsight_data *data, int a
     return oomsight_plan_create(&plan_params, &plan, NULL) == OOMSIGHT_OK ? plan : NULL;
 }
 
+/* The plan fails where the log does; where the text leaves several phases, in one of them. */
+static bool fails_there(const oos_incident *incident, const char *phase)
+{
+    bool there = phase && strcmp(phase, oos_phase_word(incident->phase)) == 0;
+    for (size_t i = 0; phase && incident->phase == OOS_PHASE_UNKNOWN && i < incident->phase_count; i++)
+        there |= strcmp(phase, oos_phase_word(incident->phases[i])) == 0;
+    return there;
+}
+
 static void join_plan(oos_arena *arena, const oomsight_data *data, int allow_hub,
                       const oos_incident *incident, oos_incident_notes *notes)
 {
@@ -115,7 +124,7 @@ static void join_plan(oos_arena *arena, const oomsight_data *data, int allow_hub
     oomsight_plan *plan = plan_of(arena, data, allow_hub, incident, notes->gpu_guess);
     if (!plan) return;
     const char *phase = oomsight_plan_phase(plan);
-    bool same = phase && strcmp(phase, oos_phase_word(incident->phase)) == 0;
+    bool same = fails_there(incident, phase);
     double const read = (double)oos_value(incident, OOS_NUMBER_weights),
                  planned = (double)oomsight_plan_weights_bytes(plan);
     bool const weighed = read > 0 && planned > 0;
