@@ -18,6 +18,7 @@ import sys
 import tempfile
 
 import fingerprints
+import older
 import oracle
 import scorelib
 
@@ -25,7 +26,6 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(HERE)
 sys.path.insert(0, os.path.join(ROOT, "tests", "oracle"))
 import engines  # noqa: E402
-import exact  # noqa: E402
 
 BOUND, LINES, SHOWN = 0.01, 78, 110
 # A rule whose source changed is seen in a start of one of these: words of the rule, and the model.
@@ -45,25 +45,7 @@ def installed(version):
 
 def data_of(folder, base, sources):
     """data/, or what it would be if `base` were the newest release."""
-    if not base:
-        return os.path.join(ROOT, "data")
-    data = exact.older(folder, base)
-    path = os.path.join(data, "engines/vllm/flags.json")
-    table = fingerprints.read(path)
-    late = [version for version in table["versions"] if fingerprints.key(version) > fingerprints.key(base)]
-    table["versions"] = [version for version in table["versions"] if version not in late]
-    table["flags"] = [dict(flag, changes=[change for change in flag.get("changes", []) if change["since"] not in late]) for flag in table["flags"] if flag["since"] not in late]
-    with open(path, "w", encoding="utf-8") as file:
-        json.dump(table, file)
-    path = os.path.join(data, "engines/vllm/architectures.json")
-    table = fingerprints.read(path)
-    spans = {name: [[since, None if until in (base, *late) else until] for since, until in spans if since not in late] for name, spans in table["architectures"].items()}
-    table["architectures"] = {name: kept for name, kept in spans.items() if kept}
-    with open(path, "w", encoding="utf-8") as file:
-        json.dump(table, file)
-    with open(os.path.join(data, "engines/vllm/fingerprints.json"), "w", encoding="utf-8") as file:
-        file.write(fingerprints.written(fingerprints.made(sources, base)))
-    return data
+    return older.older(folder, base, sources) if base else os.path.join(ROOT, "data")
 
 
 def learn(binary, home, data, cache):
