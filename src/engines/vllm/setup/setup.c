@@ -276,6 +276,13 @@ void oos_setup_flight(oos_setup *setup)
     setup->max_in_flight_tokens = oos_mul(setup->max_num_batched_tokens, batches);
 }
 
+/* Sizes of the cache have no bound: less than nothing is nothing for it. No bytes at all is as if the flag were not there. */
+static oos_u64 not_below(const oos_serve *serve, const char *flag, oos_u64 number)
+{
+    const oos_given_flag *given = oos_serve_given(serve, flag);
+    return given && given->value && *given->value == '-' ? oos_u64_of(0) : number;
+}
+
 oomsight_status oos_setup_resolve(oos_arena *arena, const oos_model *model, const oos_model *draft,
                                   const oos_serve *serve, const oos_engine_env *env,
                                   const oos_device_facts *device, const vllm_rules *rules,
@@ -311,8 +318,9 @@ oomsight_status oos_setup_resolve(oos_arena *arena, const oos_model *model, cons
     /* A share that the engine refuses is planned all the same: the figures must stay numbers. */
     if (!(setup->gpu_memory_utilization <= 100)) setup->gpu_memory_utilization = 100;
     if (setup->gpu_memory_utilization < 0) setup->gpu_memory_utilization = 0;
-    setup->kv_cache_memory_bytes = serve->kv_cache_memory_bytes;
-    setup->blocks_override = serve->num_gpu_blocks_override;
+    setup->kv_cache_memory_bytes = not_below(serve, "--kv-cache-memory-bytes", serve->kv_cache_memory_bytes);
+    if (oos_u64_or(serve->kv_cache_memory_bytes, 1) == 0) setup->kv_cache_memory_bytes.known = false;
+    setup->blocks_override = not_below(serve, "--num-gpu-blocks-override", serve->num_gpu_blocks_override);
     setup->block_size_given = serve->block_size;
     setup->sleep_pool =
         oos_flag_or(serve->enable_sleep_mode, false) || oos_flag_or(serve->enable_cumem_allocator, false);
