@@ -12,8 +12,6 @@ import sys
 
 import fingerprints
 
-KEPT = ("constants.json", "levers.json", "fingerprints.json")
-
 
 def number(release):
     return [int(part) for part in re.findall(r"\d+", release)]
@@ -49,7 +47,7 @@ def older(folder, last, sources=None):
     data = os.path.join(folder, "data")
     shutil.copytree(os.path.join(fingerprints.ROOT, "data"), data)
     engine = os.path.join(data, "engines", "vllm")
-    for name in set(os.listdir(engine)) - set(KEPT):
+    for name in set(os.listdir(engine)) - {"constants.json", "levers.json", "fingerprints.json"}:
         table = cut(fingerprints.read(os.path.join(engine, name)), last)
         with open(os.path.join(engine, name), "w", encoding="utf-8") as file:
             json.dump(table, file)

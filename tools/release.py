@@ -27,7 +27,7 @@ ROOT = os.path.dirname(HERE)
 sys.path.insert(0, os.path.join(ROOT, "tests", "oracle"))
 import engines  # noqa: E402
 
-BOUND, LINES, SHOWN = 0.01, 78, 110
+BOUND, LINES, SHOWN, DIFFERENCES = 0.01, 78, 110, 12
 # A rule whose source changed is seen in a start of one of these: words of the rule, and the model.
 STARTS = (("mamba|state|hybrid|gdn|checkpoint", "qwen3-next-80b"), ("expert|moe|mxfp4", "qwen3-30b-a3b"), ("mla|latent", "deepseek-v2-lite"), ("", "qwen3-8b"))
 
@@ -110,7 +110,8 @@ def commands_told(args, data, cache):
     done = subprocess.run(words, capture_output=True, text=True, check=False, env=dict(os.environ, XDG_CACHE_HOME=cache))
     found = re.search(r"falsely refused (\d+)", done.stdout)
     lines = done.stdout.strip().split("\n")
-    return ["- " + short(line.strip()) for line in lines[-11:-1]] + ["- " + lines[-1].strip().replace("not judged", "not compared")], int(found.group(1)) if found else None
+    told = lines[next((at for at, line in enumerate(lines) if re.match(r" {4}\d+  ", line)), -1):-1]
+    return ["- " + short(line.strip()) for line in told[:DIFFERENCES]] + ["- " + lines[-1].strip().replace("not judged", "not compared")], int(found.group(1)) if found else None
 
 
 def starts_told(args, learned, data, cache):

@@ -13,9 +13,10 @@ typedef struct vllm_rules {
     const oos_argument_facts *facts; /* NULL: none */
     const oos_refusals *refusals;
     const oos_learned_terms *terms; /* of starts of what is installed; NULL: none */
-    oos_view architectures;         /* that what is installed has classes for; empty: it was not asked */
-    bool measured;                  /* starts of this release were compared with its rules */
-    unsigned beyond;                /* releases after the newest that is known; 0: none */
+    oos_view architectures,
+        quantization; /* that what is installed has classes and methods for; empty: it was not asked */
+    bool measured;    /* starts of this release were compared with its rules */
+    unsigned beyond;  /* releases after the newest that is known; 0: none */
 #define REAL(name) double name;
 #define WHOLE(name) uint64_t name;
 #define YES(name) bool name;
