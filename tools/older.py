@@ -50,7 +50,7 @@ def older(folder, last, sources=None):
     for name in set(os.listdir(engine)) - {"constants.json", "levers.json", "fingerprints.json"}:
         table = cut(fingerprints.read(os.path.join(engine, name)), last)
         with open(os.path.join(engine, name), "w", encoding="utf-8") as file:
-            json.dump(table, file)
+            json.dump(table, file, separators=(",", ":"), ensure_ascii=False)  # facts/env.c looks for rows as they stand
     os.remove(os.path.join(engine, "fingerprints.json"))
     if sources:
         with open(os.path.join(engine, "fingerprints.json"), "w", encoding="utf-8") as file:

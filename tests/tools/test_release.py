@@ -52,6 +52,8 @@ class Release(unittest.TestCase):
             for name in os.listdir(engine):
                 with open(os.path.join(engine, name), encoding="utf-8") as file:
                     self.assertNotIn('"%s"' % newest, file.read(), name)
+            with open(os.path.join(engine, "env.json"), encoding="utf-8") as file:
+                self.assertIn('{"name":"VLLM_LOGGING_LEVEL"', file.read())
 
     def test_a_release_that_cannot_be_installed_fails_with_the_reason(self):
         with tempfile.TemporaryDirectory() as folder:

@@ -138,6 +138,16 @@ static uint64_t v2_buffers(const oos_setup *setup, uint64_t tokens, bool last)
     return oos_add(oos_mul(request, setup->max_num_seqs), oos_mul(token, tokens));
 }
 
+/* The drafter's copy of the model's hidden states (llm_base_proposer.py; of the newer runner target_dependent_ar/speculator.py: not for a
+ * draft model of its own). */
+static uint64_t drafter_rows(const oos_setup *setup, uint64_t tokens)
+{
+    const oos_model *drafter = setup->draft ? setup->draft : setup->mtp_layers ? setup->model : NULL;
+    bool const own = strcmp(oos_setup_speculative_method(setup), "draft_model") == 0;
+    if (!drafter || (setup->v2_runner && own)) return 0;
+    return oos_mul(oos_mul(tokens, drafter->hidden), oos_dtype_bytes(setup->dtype));
+}
+
 /* The older runner: ids, positions, slot mappings per token; the block table per request (v1/worker/block_table.py). */
 static uint64_t v1_buffers(const oos_setup *setup, uint64_t tokens)
 {
@@ -288,6 +298,7 @@ static oos_forward step_of(const oos_setup *setup, const oos_backend_choice *bac
                         .experts = kernel_of(setup),
                         .expert_rows = setup->rules->experts_chunk_rows,
                         .shared = oos_workspace_of(setup, backend),
+                        .drafts = setup->mtp_layers && stage + 1 == setup->pp,
                         .runner_bytes = setup->v2_runner ? v2_buffers(setup, tokens, stage + 1 == setup->pp)
                                                          : v1_buffers(setup, tokens),
                         .sampler = sampler_of(setup, tokens, requests),
@@ -306,6 +317,7 @@ static oos_forward step_of(const oos_setup *setup, const oos_backend_choice *bac
         step.early_more = oos_learned_bytes(&setup->rules->terms->early);
         step.kept_more = oos_learned_bytes(&setup->rules->terms->retained);
     }
+    if (stage + 1 == setup->pp) step.runner_bytes = oos_add(step.runner_bytes, drafter_rows(setup, tokens));
     step.more_spill = delta_spill(setup);
     step.more_collectives = setup->eager ? 0 : FITTED(compiled_reduce).value;
     step.count = oos_setup_stage_layers(setup, stage, &step.layer);

@@ -121,9 +121,9 @@ static bool is_no_method(const vllm_rules *rules, const char *name, bool asked)
 {
     oos_quant_limits method;
     bool const had = oos_quant_method_find(rules->facts, name, rules->version, &method);
-    if (rules->quantization.len) return (asked || had) && !oos_learned_lists(rules->quantization, name);
-    return oos_arguments_reach(rules->facts, rules->version) && !had &&
-           (asked || oos_quant_method_gone(rules->facts, name, rules->version));
+    bool const said = asked || oos_quant_method_gone(rules->facts, name, rules->version);
+    if (rules->quantization.len) return (said || had) && !oos_learned_lists(rules->quantization, name);
+    return said && !had && oos_arguments_reach(rules->facts, rules->version);
 }
 
 /* ModelConfig._verify_quantization() */

@@ -108,7 +108,7 @@ static void resolve_state(oos_setup *setup)
     setup->mamba_mode = mode && strcmp(mode, "all") == 0 ? OOS_MAMBA_ALL : OOS_MAMBA_ALIGN;
 }
 
-static const char *speculative_method(const oos_setup *setup)
+const char *oos_setup_speculative_method(const oos_setup *setup)
 {
     const oos_speculative *spec = &setup->serve->speculative;
     if (spec->method) return spec->method;
@@ -118,7 +118,7 @@ static const char *speculative_method(const oos_setup *setup)
 /* The model's own multi-token-prediction layers are used when no other draft model is named. */
 static bool is_mtp(const oos_setup *setup)
 {
-    const char *method = speculative_method(setup);
+    const char *method = oos_setup_speculative_method(setup);
     return strstr(method, "mtp") != NULL ||
            (!setup->serve->speculative.model && !setup->serve->speculative.method);
 }
@@ -139,7 +139,7 @@ static bool v2_unsupported(const oos_setup *setup)
     static const char *const always[] = {"suffix", "medusa", "mlp_speculator", "custom_class"};
     if (oos_setup_says(setup, "v1_only")) return true; /* vLLM 0.33: Step5 */
     if (!setup->serve->speculative.present) return false;
-    const char *method = speculative_method(setup);
+    const char *method = oos_setup_speculative_method(setup);
     if (strcmp(method, "ngram") == 0) return setup->rules->ngram_on_older_runner;
     for (size_t i = 0; i < sizeof always / sizeof *always; i++)
         if (strcmp(method, always[i]) == 0) return true;
@@ -197,7 +197,7 @@ static void resolve_lengths(oos_setup *setup)
 static void limit_to_draft(oos_setup *setup)
 {
     if (!setup->rules->length_of_draft || !setup->v2_runner || !setup->draft) return;
-    if (strcmp(speculative_method(setup), "draft_model") != 0 && !setup->draft->rope_fixed) return;
+    if (strcmp(oos_setup_speculative_method(setup), "draft_model") != 0 && !setup->draft->rope_fixed) return;
     uint64_t const own =
         oos_u64_or(setup->serve->speculative.max_model_len, usual_length(setup, setup->draft));
     setup->length_of_draft = own < setup->max_model_len;

@@ -124,6 +124,7 @@ static inline double oos_outside_budget(const oos_setup *setup)
 /* Models that the engine does not run in float16. */
 bool oos_setup_unstable_in_float16(const oos_setup *setup);
 bool oos_setup_pools(const oos_setup *setup); /* a pooler runs in the place of head and sampler */
+const char *oos_setup_speculative_method(const oos_setup *setup);
 /* What the engine does for the model's architecture alone, by the words of architectures.json; 0: as for all others. */
 uint64_t oos_setup_says(const oos_setup *setup, const char *word);
 
