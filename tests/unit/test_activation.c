@@ -555,6 +555,9 @@ static void the_newer_runner_keeps_no_rows_of_the_vocabulary_where_nothing_is_sa
     s.setup.max_num_batched_tokens = 8192;
     uint64_t const ids = 13 * 8192, rows = 1024 * (128256 * 4 + 4008 * 4 * 2 + 18 * OOS_KIB);
     assert_int_equal(activation_of(&s).persistent.bytes, ids + rows);
+    s.setup.speculative_tokens = 3; /* a mask for each draft */
+    assert_int_equal(activation_of(&s).persistent.bytes, ids + rows + 1024 * 4008 * 4 * 3);
+    s.setup.speculative_tokens = 0;
     s.serve.runner = "pooling";
     assert_int_equal(activation_of(&s).persistent.bytes, ids);
     s.serve.runner = NULL;

@@ -126,13 +126,14 @@ static bool sorts(const oos_setup *setup)
     }
 }
 
-/* vLLM 0.32, v1/worker/gpu: penalties.py, structured_outputs.py, logit_bias.py, bad_words.py, logprob.py. For every
- * request a count and two bits per token of the vocabulary, and tables of fixed size: 4 x 1024 int32 and 5 smaller.
+/* vLLM 0.32, v1/worker/gpu: penalties.py, structured_outputs.py, logit_bias.py, bad_words.py, logprob.py. For every request a
+ * count and two bits per token of the vocabulary, another for each draft, and tables of fixed size: 4 x 1024 int32 and 5 smaller.
  * They come with the sampler (GPUModelRunner.load_model): on the last stage, of a model that does not pool. */
 static uint64_t v2_buffers(const oos_setup *setup, uint64_t tokens, bool last)
 {
     uint64_t const bits = oos_mul(oos_cdiv(setup->model->vocab, 32), 4);
-    uint64_t const table = oos_add(oos_mul(setup->model->vocab, 4), oos_mul(bits, 2));
+    uint64_t const masks = oos_mul(bits, oos_add(2, setup->speculative_tokens));
+    uint64_t const table = oos_add(oos_mul(setup->model->vocab, 4), masks);
     uint64_t const request = last && !oos_setup_pools(setup) ? oos_add(table, 18 * OOS_KIB) : 0;
     uint64_t const token = 13; /* input_ids int32, positions int64, is_padding bool */
     return oos_add(oos_mul(request, setup->max_num_seqs), oos_mul(token, tokens));
