@@ -81,7 +81,7 @@ def listed(names):
 
 
 def short(text):
-    return text if len(text) <= SHOWN else text[:SHOWN - 3] + "..."
+    return text if len(text) <= SHOWN else text[:SHOWN - 3].rsplit(" ", 1)[0] + "..."
 
 
 def rules_told(learned):
@@ -109,9 +109,14 @@ def commands_told(args, data, cache):
              "--answers", args.page[:-3] + ".answers.jsonl"]
     done = subprocess.run(words, capture_output=True, text=True, check=False, env=dict(os.environ, XDG_CACHE_HOME=cache))
     found = re.search(r"falsely refused (\d+)", done.stdout)
-    lines = done.stdout.strip().split("\n")
-    told = lines[next((at for at, line in enumerate(lines) if re.match(r" {4}\d+  ", line)), -1):-1]
-    return ["- " + short(line.strip()) for line in told[:DIFFERENCES]] + ["- " + lines[-1].strip().replace("not judged", "not compared")], int(found.group(1)) if found else None
+    return differences(done.stdout), int(found.group(1)) if found else None
+
+
+def differences(said):
+    """The classes of arguments.py, from the first on, and its last line."""
+    lines = said.rstrip().split("\n")
+    first = next((at for at, line in enumerate(lines) if re.match(r" {4}\d+  ", line)), -1)
+    return ["- " + short(line.strip()) for line in lines[first:-1][:DIFFERENCES]] + ["- " + lines[-1].strip().replace("not judged", "not compared")]
 
 
 def starts_told(args, learned, data, cache):

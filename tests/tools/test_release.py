@@ -28,6 +28,11 @@ class Release(unittest.TestCase):
         self.assertIn("lines more are left out", lines[-1])
         self.assertEqual(release.page_of("0.34.0", "0.33.0", [("Rules", ["- a"])])[-1], "- a")
 
+    def test_differences_begin_with_the_first_class(self):
+        told = "    2  accepts: x\n    --gpu h100 a\n      engine: no\n      plan:   yes\n    1  field y\nvLLM 0.34.0: 9 commands, 1 not judged\n"
+        self.assertEqual(release.differences(told), ["- 2  accepts: x", "- --gpu h100 a", "- engine: no", "- plan:   yes", "- 1  field y", "- vLLM 0.34.0: 9 commands, 1 not compared"])
+        self.assertEqual(release.differences("asking\nvLLM 0.34.0: 9 commands"), ["- vLLM 0.34.0: 9 commands"])
+
     def test_flags_that_came_and_went_are_told(self):
         with tempfile.TemporaryDirectory() as folder:
             os.makedirs(os.path.join(folder, "engines/vllm"))
