@@ -406,12 +406,15 @@ def exact():
 
 
 def probes():
-    """Starts of a release that the data had not, planned without and with the terms of its small starts: first predictions."""
-    lines = []
-    for row in records("learned_starts"):
-        cells = ["%+.2f %%" % (100 * (row[which]["bytes"] / row["engine"] - 1)) if row["engine"] else "" for which in ("first", "learned")]
-        lines.append([row["key"].replace("/", ", "), row["requests"], row["tokens"], "%.3f" % (row["engine"] / 2**30) if row["engine"] else "not started"] + cells)
-    return table(["start", "requests", "tokens", "engine, GiB", "without", "with its terms"], lines)
+    """Starts of a release that the data had not, planned without and with the terms of its small starts: first predictions; and by the present rules."""
+    rows = records("learned_starts")
+    versions = sorted({row["version"] for row in rows})
+    cells, starts = {}, dict.fromkeys((row["key"], row["requests"], row["tokens"]) for row in rows)
+    for row in rows:
+        shares = ["%+.2f %%" % (100 * (row[which]["bytes"] / row["engine"] - 1)) for which in ("first", "learned", "now")] if row["engine"] else ["", "", ""]
+        cells[row["key"], row["version"]] = ["%.3f" % (row["engine"] / 2**30) if row["engine"] else "not started"] + shares
+    return table(["start", "requests", "tokens"] + [head for version in versions for head in (version + ", GiB", "without", "with its terms", "now")],
+                 [[key.replace("/", ", "), requests, tokens] + sum((cells[key, version] for version in versions), []) for key, requests, tokens in starts])
 
 
 def support():

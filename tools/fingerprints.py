@@ -105,24 +105,24 @@ def there(package, newest, units):
     return [places.get(unit, unit) for unit in units]
 
 
-def made(folder, base=None):
-    """What the file is to be; of an older `base`, as if none had come after it."""
+def made(folder, base=None, data=DATA):
+    """What the file is to be; of an older `base`, as if none had come after it, of the rules in `data`."""
     path = os.path.join(DATA, "fingerprints.json")
-    releases, rules = book()
-    rules = watched(rules)
+    releases, rules = book()[0], watched(book(data)[1])
     old = read(path) if os.path.exists(path) else {"releases": [], "changes": {}}
     start = {"start": {"units": START, "anchor": ALLOCATES}}
     found = all_texts(folder, releases, rules)
     newest = base or max(found, key=key)
-    found = {version: texts for version, texts in found.items() if key(version) <= key(newest)}
+    until = [version for version in releases if key(version) <= key(newest)]
+    found = {version: texts for version, texts in found.items() if version in until}
     package = packages(folder, [newest])[newest]
     census = slicing.census_marks(package, there(package, next(iter(packages(folder, releases).values())), sorted({unit for rule in rules.values() for unit in rule["units"]})))
-    return {"schema": "oomsight.fingerprints/1", "base": newest, "releases": sorted(set(found) | set(old["releases"]), key=key),
+    return {"schema": "oomsight.fingerprints/1", "base": newest, "releases": sorted(set(found) | set(old["releases"]) & set(until), key=key),
             "watched": {name: slicing.mark(json.dumps(rule, sort_keys=True)) for name, rule in rules.items()},
             "statements": {name: [marks(texts) for texts in found[newest][name]] for name in rules},
             "start": {"units": START, "anchor": ALLOCATES, "statements": [marks(texts) for texts in texts_of(package, start, None)["start"]]},
             "census": {kind: "".join(names) for kind, names in census.items()},
-            "changes": changes(found, old["changes"], releases)}
+            "changes": changes(found, old["changes"], until)}
 
 
 def written(table):

@@ -61,13 +61,13 @@ def mode_now():
         return "FULL", None
 
 
-class Enough(Exception):
+class Enough(BaseException):
     """What was asked for has been seen."""
 
 
 class Watch:
     def __init__(self, counters, only=None):
-        self.only = only  # "load" or "encoder": enough when that has been seen
+        self.only = only  # "load", "encoder" or "kv": enough when that has been seen
         self.counters, self.stage, self.out, self.captures = counters, "load", {}, {}
         self.worker = None
 
@@ -123,6 +123,9 @@ class Watch:
                              consumed_bytes=int(getattr(worker, "total_consumed", 0)) or None,
                              requested_bytes=int(worker.requested_memory))
             watch.stage = "start"
+            if watch.only == "kv":
+                watch.out["runner"] = "v2" if getattr(worker, "use_v2_model_runner", False) else "v1"
+                raise Enough
             return available
 
         def warm_up(worker, *args, **words):

@@ -18,6 +18,7 @@ import sys
 import tempfile
 
 import fingerprints
+import older
 import oracle
 import scorelib
 
@@ -25,9 +26,8 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(HERE)
 sys.path.insert(0, os.path.join(ROOT, "tests", "oracle"))
 import engines  # noqa: E402
-import exact  # noqa: E402
 
-BOUND, LINES, SHOWN = 0.01, 78, 110
+BOUND, LINES, SHOWN, DIFFERENCES = 0.01, 78, 110, 12
 # A rule whose source changed is seen in a start of one of these: words of the rule, and the model.
 STARTS = (("mamba|state|hybrid|gdn|checkpoint", "qwen3-next-80b"), ("expert|moe|mxfp4", "qwen3-30b-a3b"), ("mla|latent", "deepseek-v2-lite"), ("", "qwen3-8b"))
 
@@ -45,25 +45,7 @@ def installed(version):
 
 def data_of(folder, base, sources):
     """data/, or what it would be if `base` were the newest release."""
-    if not base:
-        return os.path.join(ROOT, "data")
-    data = exact.older(folder, base)
-    path = os.path.join(data, "engines/vllm/flags.json")
-    table = fingerprints.read(path)
-    late = [version for version in table["versions"] if fingerprints.key(version) > fingerprints.key(base)]
-    table["versions"] = [version for version in table["versions"] if version not in late]
-    table["flags"] = [dict(flag, changes=[change for change in flag.get("changes", []) if change["since"] not in late]) for flag in table["flags"] if flag["since"] not in late]
-    with open(path, "w", encoding="utf-8") as file:
-        json.dump(table, file)
-    path = os.path.join(data, "engines/vllm/architectures.json")
-    table = fingerprints.read(path)
-    spans = {name: [[since, None if until in (base, *late) else until] for since, until in spans if since not in late] for name, spans in table["architectures"].items()}
-    table["architectures"] = {name: kept for name, kept in spans.items() if kept}
-    with open(path, "w", encoding="utf-8") as file:
-        json.dump(table, file)
-    with open(os.path.join(data, "engines/vllm/fingerprints.json"), "w", encoding="utf-8") as file:
-        file.write(fingerprints.written(fingerprints.made(sources, base)))
-    return data
+    return older.older(folder, base, sources) if base else os.path.join(ROOT, "data")
 
 
 def learn(binary, home, data, cache):
@@ -99,7 +81,7 @@ def listed(names):
 
 
 def short(text):
-    return text if len(text) <= SHOWN else text[:SHOWN - 3] + "..."
+    return text if len(text) <= SHOWN else text[:SHOWN - 3].rsplit(" ", 1)[0] + "..."
 
 
 def rules_told(learned):
@@ -127,8 +109,14 @@ def commands_told(args, data, cache):
              "--answers", args.page[:-3] + ".answers.jsonl"]
     done = subprocess.run(words, capture_output=True, text=True, check=False, env=dict(os.environ, XDG_CACHE_HOME=cache))
     found = re.search(r"falsely refused (\d+)", done.stdout)
-    lines = done.stdout.strip().split("\n")
-    return ["- " + short(line.strip()) for line in lines[-11:-1]] + ["- " + lines[-1].strip().replace("not judged", "not compared")], int(found.group(1)) if found else None
+    return differences(done.stdout), int(found.group(1)) if found else None
+
+
+def differences(said):
+    """The classes of arguments.py, from the first on, and its last line."""
+    lines = said.rstrip().split("\n")
+    first = next((at for at, line in enumerate(lines) if re.match(r" {4}\d+  ", line)), -1)
+    return ["- " + short(line.strip()) for line in lines[first:-1][:DIFFERENCES]] + ["- " + lines[-1].strip().replace("not judged", "not compared")]
 
 
 def starts_told(args, learned, data, cache):

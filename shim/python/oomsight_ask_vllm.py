@@ -261,6 +261,11 @@ def architectures():
     return ModelRegistry.get_supported_archs()
 
 
+def quantization():
+    from vllm.model_executor.layers.quantization import QUANTIZATION_METHODS
+    return QUANTIZATION_METHODS
+
+
 def is_asked(name):
     """A variable of the command that decides something: not where caches are kept, nor what this machine has."""
     return name.startswith("VLLM_") and not any(part in name for part in ("CACHE", "CONFIG_ROOT", "LOGGING", "PLUGINS", "HOST_IP", "PORT"))

@@ -194,6 +194,8 @@ def steps(engine, watched=None):
     """The parts of an answer as `told` (oomsight_ask.py) takes them; a part that fails takes no other with it. `watched`: a file of rules."""
     parts = {"package": lambda: package(engine.NAME), "torch": lambda: importlib.metadata.version("torch"),
              "flags": lambda: flags(engine.parser()), "architectures": lambda: sorted(str(name) for name in engine.architectures())}
+    if hasattr(engine, "quantization"):
+        parts["quantization"] = lambda: sorted(str(name) for name in engine.quantization())
     left_out = {}
     for name, read in parts.items():
         try:

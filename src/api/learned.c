@@ -11,10 +11,10 @@ enum { PROBLEM_MAX = 400 };
 
 /* What an answer is made of. */
 typedef struct learned_answer {
-    oos_view engine, version, text;                /* strings: as they stand between the quotes */
-    oos_view package, torch, flags, architectures; /* whole values */
-    oos_view terms, probes, configs;               /* ... of the answer to --probe */
-    oos_view rules, census;                        /* ... of the comparison with its source */
+    oos_view engine, version, text; /* strings: as they stand between the quotes */
+    oos_view package, torch, flags, architectures, quantization; /* whole values */
+    oos_view terms, probes, configs;                             /* ... of the answer to --probe */
+    oos_view rules, census;                                      /* ... of the comparison with its source */
     oos_view left_out;
 } learned_answer;
 
@@ -29,6 +29,7 @@ static bool answer_read(oos_view bytes, learned_answer *ret_answer)
                           : oos_view_is(key, "torch")         ? &ret_answer->torch
                           : oos_view_is(key, "flags")         ? &ret_answer->flags
                           : oos_view_is(key, "architectures") ? &ret_answer->architectures
+                          : oos_view_is(key, "quantization")  ? &ret_answer->quantization
                           : oos_view_is(key, "terms")         ? &ret_answer->terms
                           : oos_view_is(key, "probes")        ? &ret_answer->probes
                           : oos_view_is(key, "configs")       ? &ret_answer->configs
@@ -129,6 +130,7 @@ static void file_put(keeping *k)
     oos_text_printf(text, ",\n\"base\":\"%s\"", k->base);
     part_put(text, "flags", answer->flags);
     part_put(text, "architectures", answer->architectures);
+    part_put(text, "quantization", answer->quantization);
     part_put(text, "rules", answer->rules);
     part_put(text, "census", answer->census);
     if (told->terms.len) {

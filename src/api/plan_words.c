@@ -199,6 +199,7 @@ static oomsight_status learned_take(oomsight_plan *plan, oos_plan_ask *ask, cons
                                       &learned, &own->flags, NULL) == OOMSIGHT_OK) {
         own->terms = terms;
         own->architectures = learned.architectures;
+        own->quantization = learned.quantization;
         plan->facts = own;
         if (ask->newer) ask->compared = learned;
         ask->newer =

@@ -34,7 +34,8 @@ typedef struct oos_engine_facts {
     oos_torch_builds torch;
     const oos_ladder *ladder;
     const oos_learned_terms *terms; /* of starts of the installed release; NULL: none were made */
-    oos_view architectures;         /* of the installed release, as it listed them; empty: it was not asked */
+    oos_view architectures,
+        quantization; /* of the installed release, as it listed them; empty: it was not asked */
 } oos_engine_facts;
 
 /* The command behind the list of arguments that an engine prints when it starts. */

@@ -478,6 +478,7 @@ typedef struct oos_learned {
     oos_view release, package; /* "0.34.0", the SHA-256 of its RECORD */
     oos_view flags;            /* the list as it stands there */
     oos_view architectures;    /* ... empty: it has none */
+    oos_view quantization;     /* names of methods; empty as well */
     oos_learned_terms terms;
     oos_view rules; /* what of the rules was compared with its source; empty: nothing */
 } oos_learned;
@@ -486,8 +487,8 @@ enum { OOS_LEARNED_BYTES_MAX = 4 << 20, OOS_LEARNED_FLAGS_MAX = 4096 };
 
 /* False: it is none of that engine. */
 bool oos_learned_parse(oos_view text, const char *engine, oos_learned *ret_learned);
-/* Whether a list of `architectures` has the name. */
-bool oos_learned_lists(oos_view architectures, const char *name);
+/* Whether one of these lists has the name. */
+bool oos_learned_lists(oos_view list, const char *name);
 /* $XDG_CACHE_HOME/oomsight/learned; NULL: no home is known, or memory is out. */
 const char *oos_learned_folder(oos_arena *arena);
 /* "vllm-0.34.0-0a1b2c3d4e5f.json"; NULL: no release or hash can be part of a name, or memory is out. */

@@ -148,6 +148,8 @@ bool oos_learned_parse(oos_view text, const char *engine, oos_learned *ret_learn
             found.flags = list_read(&scan);
         else if (oos_view_is(key, "architectures"))
             found.architectures = list_read(&scan);
+        else if (oos_view_is(key, "quantization"))
+            found.quantization = list_read(&scan);
         else if (oos_view_is(key, "terms"))
             terms_read(&scan, &found.terms);
         else if (oos_view_is(key, "rules"))
@@ -163,12 +165,12 @@ bool oos_learned_parse(oos_view text, const char *engine, oos_learned *ret_learn
     return true;
 }
 
-bool oos_learned_lists(oos_view architectures, const char *name)
+bool oos_learned_lists(oos_view list, const char *name)
 {
     oos_view item;
     bool found = false;
-    oos_scan scan = oos_scan_begin(architectures);
-    if (!architectures.len || !name || !oos_scan_open(&scan, '[')) return false;
+    oos_scan scan = oos_scan_begin(list);
+    if (!list.len || !name || !oos_scan_open(&scan, '[')) return false;
     while (!found && oos_scan_item(&scan)) {
         item = oos_scan_string_or_none(&scan);
         found = oos_view_is(item, name);

@@ -110,6 +110,7 @@ typedef struct oos_forward {
     oos_expert_kernel experts;
     uint64_t expert_rows; /* that go through the kernels at once; 0: all */
     oos_workspace shared;
+    bool drafts;           /* the model's own drafter runs after its layers */
     uint64_t runner_bytes; /* input rows and tables that the runner keeps */
     oos_forward_sampler sampler;
     oos_forward_media media;

@@ -47,6 +47,12 @@ echo "== architectures"
 mkdir "$work/new"; sed 's/LlamaForCausalLM/BrandNewForCausalLM/' ../fixtures/models/small-llama/config.json >"$work/new/config.json"
 which() { "$OOMSIGHT" plan --gpu h100 --offline -- vllm serve "$1" 2>&1 | sed -n '1p;/rchitecture/,/^$/p' | sed "s#$work#WORK#g"; }
 which "$work/new"; sed -i 's/LlamaForCausalLM/BrandNewForCausalLM/' "$file"; which "$work/new"; which ../fixtures/models/small-llama; cp "$work/kept" "$file"
+echo "== methods of quantization"
+mkdir "$work/awq"; sed 's/^{/{"quantization_config":{"quant_method":"awq","bits":4,"group_size":128,"zero_point":true},/' ../fixtures/models/small-llama/config.json >"$work/awq/config.json"
+for list in "" '"quantization":["awq","fp8"],' '"quantization":["fp8"],'; do
+    sed "s/{\"names\":\[\"--wobble\"/{\"names\":[\"--quantization\"],\"dest\":\"quantization\",\"kind\":\"str\"},&/;s/\"architectures\"/$list&/" "$work/kept" >"$file"
+    echo "-- $list"; plan -- vllm serve "$work/awq"; plan $serve --quantization none
+done; cp "$work/kept" "$file"
 echo "== patched"; echo 'vllm/other.py,,' >>"$record"; plan $serve --no-such-flag 3; printf 'vllm/__init__.py,sha256=abc,3\n' >"$record"
 bad() { echo "== $1"; plan $serve --no-such-flag 3; rm -f "$file"; cp "$work/kept" "$file"; chmod 600 "$file"; }
 chmod 620 "$file"; bad "others can write it"

@@ -14,3 +14,7 @@ work=$(mktemp -d); trap 'rm -rf "$work"' EXIT; config wide 192
 for release in 0.11.0 0.11.1 0.32.0; do plan --gpu h100 --engine vllm=$release -- vllm serve "$work/wide" --kv-cache-dtype fp8_e5m2; done
 plan --gpu h100 -- vllm serve "$work/wide" --kv-cache-dtype fp8_e5m2 --attention-backend TRITON_ATTN
 plan --gpu h100 -- vllm serve "$work/wide" --kv-cache-dtype fp8_e4m3 --attention-backend TRITON_ATTN
+# Sizes of the cache have no bound: a negative one leaves nothing for it (_check_enough_kv_cache_memory), and 0 bytes are as if they were not given.
+for words in '--kv-cache-memory-bytes -4' '--kv-cache-memory-bytes=-1' '--kv-cache-memory-bytes 0' '--num-gpu-blocks-override -3'; do
+    plan --gpu h100 --vllm 0.33.0 -- vllm serve ../fixtures/models/small-llama $words
+done

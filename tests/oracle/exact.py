@@ -9,12 +9,12 @@
 kept as the first prediction, and with its answer. `page` prints the table. Standard library only."""
 import json
 import os
-import shutil
 import subprocess
 import sys
 import tempfile
 
 HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, os.path.join(HERE, "../../tools"))
 COMMANDS = """
 Qwen3-8B
 Qwen3-8B --max-model-len 32768 --kv-cache-dtype fp8
@@ -109,26 +109,6 @@ def plan(binary, options, models, command):
     return json.loads(run.stdout) if run.stdout else {"verdict": "none", "why": run.stderr}
 
 
-def older(folder, last):
-    """The data without the rules of the releases behind `last`, as they were before anybody had read those."""
-    data = os.path.join(folder, "data")
-    shutil.copytree(os.path.join(HERE, "../../data"), data)
-    path = os.path.join(data, "engines/vllm/rules.json")
-    with open(path, encoding="utf-8") as file:
-        rules = json.load(file)
-    number = lambda version: [int(part) for part in version.split(".")]
-    known = lambda version: number(version) <= number(last)
-    for row in rules:
-        for key in ("versions", "measured"):
-            if key in row:
-                row[key] = [version for version in row[key] if known(version)]
-        if "steps" in row:
-            row["steps"] = [step for step in row["steps"] if known(step["since"])]
-    with open(path, "w", encoding="utf-8") as file:
-        json.dump([row for row in rules if row.get("steps", True)], file)
-    return data
-
-
 def figures(told):
     kept = {key: told.get(key) for key in ("verdict", "phase", "why")}
     if told.get("kv"):
@@ -146,7 +126,8 @@ def table(binary, models, answers, out):
         with open(python, "w", encoding="utf-8") as file:
             file.write('#!/bin/sh\n[ "$1" = -c ] && { echo "cuda 13.0"; exit 0; }\ncat %s/answer >"/proc/self/fd/${OOMSIGHT_ASK#*,}"\n' % folder)
         os.chmod(python, 0o755)
-        data = ["--data", older(folder, UNREAD)]
+        import older
+        data = ["--data", older.older(folder, UNREAD)]
         for command, line in zip(COMMANDS, lines):
             answer = json.loads(line)
             with open(os.path.join(folder, "answer"), "w", encoding="utf-8") as file:

@@ -76,14 +76,18 @@ def ask(models, out):
     exact.ask(models, out)
 
 
-def refused(binary, data, models, command, cache):
+MEASURED = ("init_free_memory_check", "weight_load", "profile_run", "kv_sizing", "kv_alloc", "cudagraph_capture")  # a configuration does not get there
+
+
+def refused(binary, data, models, command, cache, version):
     words = command.split()
-    run = subprocess.run([binary, "plan", "--json", "--offline", "--data", data, "--vllm", "0.33.0", "--gpu", exact.DEVICES, "--", "vllm", "serve",
+    run = subprocess.run([binary, "plan", "--json", "--offline", "--data", data, "--vllm", version, "--gpu", exact.DEVICES, "--", "vllm", "serve",
                           os.path.join(models, words[0])] + words[1:], capture_output=True, text=True, check=False, env=dict(os.environ, XDG_CACHE_HOME=cache))
-    return json.loads(run.stdout)["verdict"] == "refused" if run.stdout else None
+    told = json.loads(run.stdout) if run.stdout else None
+    return told["verdict"] == "refused" and told["phase"] not in MEASURED if told else None
 
 
-def table(binary, data, models, cache, answers, out):
+def table(binary, data, models, cache, answers, out, version="0.33.0"):
     with open(os.path.join(HERE, "exact.jsonl"), encoding="utf-8") as file:
         told = [("recipes", row["command"], row["engine"]) for row in map(json.loads, file)]
     with open(answers, encoding="utf-8") as file:
@@ -91,8 +95,8 @@ def table(binary, data, models, cache, answers, out):
     with open(out, "w", encoding="utf-8") as rows:
         for kind, command, answer in told:
             engine = {key: answer.get(key) for key in ("verdict", "stage", "text")}
-            row = {"set": kind, "command": command, "engine": engine, "first": refused(binary, data, models, command, "/nowhere"),
-                   "learned": refused(binary, data, models, command, cache)}
+            row = {"set": kind, "command": command, "engine": engine, "first": refused(binary, data, models, command, "/nowhere", version),
+                   "learned": refused(binary, data, models, command, cache, version)}
             rows.write(json.dumps(row) + "\n")
 
 

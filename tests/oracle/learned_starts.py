@@ -1,17 +1,15 @@
 #!/usr/bin/env python3
 """Starts of a release that the data does not have, planned with and without what `oomsight learn --probe` read of it.
 
-    learned_starts.py older FOLDER LAST           data/ without the releases behind LAST, in FOLDER/data
     learned_starts.py jobs MODELS FOLDER          FOLDER/starts.jsonl for tools/oracle_zygote.py: kinds that probes do not resemble among them;
                                                   FOLDER/models/qwen3_vl is by vision_models.py, because a processor is the engine's to make
     learned_starts.py table BINARY VERSION DATA CACHE FOLDER/starts.jsonl RESULTS.jsonl OUT.jsonl
     learned_starts.py page OUT.jsonl
 
-CACHE is the XDG_CACHE_HOME that `oomsight learn --probe --data DATA` wrote to, RESULTS what the starts told, under `oomsight dryrun --gpu h100
+DATA is of `tools/older.py`, CACHE the XDG_CACHE_HOME that `oomsight learn --probe --data DATA` wrote to, RESULTS what the starts told, under `oomsight dryrun --gpu h100
 --outside 0`. Standard library only."""
 import json
 import os
-import re
 import shutil
 import subprocess
 import sys
@@ -27,49 +25,13 @@ STARTS = [
     ("vision", "qwen3_vl", {}, 256, 8192), ("MLA", "DeepSeek-V2-Lite", {}, 1024, 8192),
     ("gpt-oss", "gpt-oss-20b", {}, 1024, 8192), ("Mamba2", "NVIDIA-Nemotron-Nano-9B-v2", {}, 256, 8192),
     ("EAGLE", "Llama-3.1-8B-Instruct", {"speculative_config": {"method": "eagle", "model": "DRAFT", "num_speculative_tokens": 3}}, 1024, 8192),
-    ("MTP", "MiMo-7B-Base", {"speculative_config": {"method": "mtp", "num_speculative_tokens": 1}}, 256, 8192),
+    ("MTP", "GLM-4.7", {"speculative_config": {"method": "mtp", "num_speculative_tokens": 1}}, 256, 8192),
     ("LoRA", "Llama-3.1-8B-Instruct", {"enable_lora": True, "max_loras": 4, "max_lora_rank": 32}, 1024, 8192),
     ("pooling", "Qwen3-8B", {"runner": "pooling"}, 1024, 8192)]
 DRAFT = {"architectures": ["EagleLlamaForCausalLM"], "model_type": "llama", "hidden_size": 4096, "intermediate_size": 14336, "num_hidden_layers": 1,
          "num_attention_heads": 32, "num_key_value_heads": 8, "hidden_act": "silu", "rms_norm_eps": 1e-5, "rope_theta": 500000.0,
          "max_position_embeddings": 131072, "tie_word_embeddings": False, "torch_dtype": "bfloat16", "vocab_size": 128256,
          "bos_token_id": 128000, "eos_token_id": 128001}
-
-
-def number(version):
-    return tuple(int(part) for part in re.findall(r"\d+", version))
-
-
-def cut(value, last):
-    """As it was when `last` was the newest: what came later is not there, what went later has not gone."""
-    later = lambda text: number(text) > number(last)
-    if isinstance(value, list):
-        if len(value) == 2 and isinstance(value[0], str) and re.match(r"\d+\.\d+\.\d", value[0]):
-            return None if later(value[0]) else [value[0], None if value[1] and number(value[1]) >= number(last) else value[1]]
-        kept = [cut(one, last) for one in value]
-        return [one for one, old in zip(kept, value) if one is not None or old is None]
-    if not isinstance(value, dict):
-        return value
-    if isinstance(value.get("since"), str) and later(value["since"]):
-        return None
-    kept = {key: cut(one, last) for key, one in value.items() if not (key == "until" and isinstance(one, str) and number(one) >= number(last))}
-    for key in ("versions", "measured"):
-        if isinstance(kept.get(key), list):
-            kept[key] = [version for version in value[key] if not later(version)]
-    return {key: one for key, one in kept.items() if one not in (None, []) or value[key] in (None, [])}
-
-
-def older(folder, last):
-    data = os.path.join(folder, "data")
-    shutil.copytree(os.path.join(HERE, "../../data"), data)
-    for name in os.listdir(os.path.join(data, "engines/vllm")):
-        path = os.path.join(data, "engines/vllm", name)
-        if name in ("constants.json", "levers.json", "backends.json"):
-            continue
-        with open(path, encoding="utf-8") as file:
-            whole = json.load(file)
-        with open(path, "w", encoding="utf-8") as file:
-            json.dump(cut(whole, last), file)
 
 
 def jobs(models, folder):
@@ -85,7 +47,7 @@ def jobs(models, folder):
                     json.dump(oracle.cut(config, oracle.least_layers(config)), text)
             more = json.loads(json.dumps(more).replace("DRAFT", os.path.join(folder, "models", "draft")))
             engine = dict({"max_model_len": LENGTH, "max_num_batched_tokens": tokens, "max_num_seqs": requests, "gpu_memory_utilization": 0.9, "enforce_eager": True}, **more)
-            file.write(json.dumps({"key": kind + "/" + name, "model": place, "engine": engine, "text": kind != "vision"}) + "\n")
+            file.write(json.dumps({"key": kind + "/" + name, "model": place, "engine": engine, "text": kind != "vision", "only": "kv"}) + "\n")
     os.makedirs(os.path.join(folder, "models", "draft"), exist_ok=True)
     with open(os.path.join(folder, "models", "draft", "config.json"), "w", encoding="utf-8") as text:
         json.dump(DRAFT, text)
@@ -131,4 +93,4 @@ def page(path):
 
 
 if __name__ == "__main__":
-    {"older": older, "jobs": jobs, "table": table, "page": page}[sys.argv[1]](*sys.argv[2:])
+    {"jobs": jobs, "table": table, "page": page}[sys.argv[1]](*sys.argv[2:])

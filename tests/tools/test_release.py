@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""tools/release.py: its page has what changed and no more than fits on a screen or two, and a release that cannot be asked is a failure with its reason."""
+"""tools/release.py and older.py: data of an older release has nothing of later ones; the page has what changed and no more than fits on a screen or two, and a release that cannot be asked is a failure with its reason."""
 import os
 import subprocess
 import sys
@@ -8,6 +8,8 @@ import unittest
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 sys.path.insert(0, os.path.join(ROOT, "tools"))
+import fingerprints  # noqa: E402
+import older  # noqa: E402
 import release  # noqa: E402
 
 
@@ -26,6 +28,11 @@ class Release(unittest.TestCase):
         self.assertIn("lines more are left out", lines[-1])
         self.assertEqual(release.page_of("0.34.0", "0.33.0", [("Rules", ["- a"])])[-1], "- a")
 
+    def test_differences_begin_with_the_first_class(self):
+        told = "    2  accepts: x\n    --gpu h100 a\n      engine: no\n      plan:   yes\n    1  field y\nvLLM 0.34.0: 9 commands, 1 not judged\n"
+        self.assertEqual(release.differences(told), ["- 2  accepts: x", "- --gpu h100 a", "- engine: no", "- plan:   yes", "- 1  field y", "- vLLM 0.34.0: 9 commands, 1 not compared"])
+        self.assertEqual(release.differences("asking\nvLLM 0.34.0: 9 commands"), ["- vLLM 0.34.0: 9 commands"])
+
     def test_flags_that_came_and_went_are_told(self):
         with tempfile.TemporaryDirectory() as folder:
             os.makedirs(os.path.join(folder, "engines/vllm"))
@@ -33,6 +40,25 @@ class Release(unittest.TestCase):
                 file.write('{"flags": [{"names": ["--a"]}, {"names": ["--b"]}, {"names": ["--old"], "until": "0.1.0"}]}')
             told = " ".join(release.flags_told({"flags": [{"names": ["--a"]}, {"names": ["--c", "-c"], "negative": ["--no-c"]}]}, folder, "0.33.0"))
         self.assertEqual(told, "New: `--c`. Gone: `--b`.")
+
+    def test_data_of_an_older_release_has_what_went_later_and_nothing_that_came_later(self):
+        rows = [{"versions": ["0.31.0", "0.32.0"], "measured": ["0.32.0"]}, {"rule": "a", "steps": [{"since": "0.8.0", "value": 1}, {"since": "0.32.0", "value": 2}]},
+                {"rule": "new", "steps": [{"since": "0.32.0", "value": 2}]}, {"spans": [["0.8.0", "0.31.0"], ["0.32.0", None]], "past": [["0.8.0", "0.30.0"]]},
+                {"choices": [None, "x"], "until": "0.31.0", "pair": ["x", None]}, {"until": "0.30.0"}, {"since": "0.33.0"}]
+        self.assertEqual(older.cut(rows, "0.31.0"),
+                         [{"versions": ["0.31.0"]}, {"rule": "a", "steps": [{"since": "0.8.0", "value": 1}]}, {"spans": [["0.8.0", None]], "past": [["0.8.0", "0.30.0"]]},
+                          {"choices": [None, "x"], "pair": ["x", None]}, {"until": "0.30.0"}])
+
+    def test_no_table_of_an_older_release_names_a_later_one(self):
+        last, newest = fingerprints.book()[0][-2:]
+        with tempfile.TemporaryDirectory() as folder:
+            engine = os.path.join(older.older(folder, last), "engines/vllm")
+            self.assertFalse(os.path.exists(os.path.join(engine, "fingerprints.json")))  # those of the newest would say that nothing changed
+            for name in os.listdir(engine):
+                with open(os.path.join(engine, name), encoding="utf-8") as file:
+                    self.assertNotIn('"%s"' % newest, file.read(), name)
+            with open(os.path.join(engine, "env.json"), encoding="utf-8") as file:
+                self.assertIn('{"name":"VLLM_LOGGING_LEVEL"', file.read())
 
     def test_a_release_that_cannot_be_installed_fails_with_the_reason(self):
         with tempfile.TemporaryDirectory() as folder:

@@ -545,6 +545,47 @@ static void the_profile_of_the_newer_runner_samples_with_every_option_from_0_33(
     }
 }
 
+/* GPUModelRunner.load_model: counts and bits of the vocabulary come with the sampler. Qwen3-8B with two layers, 8,192 tokens and 1,024
+ * requests, --runner pooling, vLLM 0.33.0: 678 MB more are left for the cache than with them. */
+static void the_newer_runner_keeps_no_rows_of_the_vocabulary_where_nothing_is_sampled(void **state)
+{
+    (void)state;
+    start s;
+    begin(&s, OOS_VERSION(0, 33, 0));
+    s.setup.max_num_batched_tokens = 8192;
+    uint64_t const ids = 13 * 8192, rows = 1024 * (128256 * 4 + 4008 * 4 * 2 + 18 * OOS_KIB);
+    assert_int_equal(activation_of(&s).persistent.bytes, ids + rows);
+    s.setup.speculative_tokens = 3; /* a mask for each draft */
+    assert_int_equal(activation_of(&s).persistent.bytes, ids + rows + 1024 * 4008 * 4 * 3);
+    s.setup.speculative_tokens = 0;
+    s.serve.runner = "pooling";
+    assert_int_equal(activation_of(&s).persistent.bytes, ids);
+    s.serve.runner = NULL;
+    s.setup.pp = 2; /* the first of two stages */
+    assert_int_equal(activation_of(&s).persistent.bytes, ids);
+    end(&s);
+}
+
+/* GLM-4.7 with four layers, MTP, 8,192 tokens, vLLM 0.33.0: the busiest instant is in the drafter, 2,583,702,532 bytes; 2,583,691,264 are planned. */
+static void the_drafter_of_a_model_runs_beside_its_hidden_states(void **state)
+{
+    (void)state;
+    start s;
+    begin(&s, OOS_VERSION(0, 33, 0));
+    s.setup.max_num_batched_tokens = 8192;
+    s.setup.mtp_layers = s.model.mtp_layer_count = 1;
+    s.model.mtp_layers = s.model.layers;
+    uint64_t const column = (uint64_t)4096 * 8192 * 2;
+    oos_activation const with = activation_of(&s);
+    s.setup.mtp_layers = 0;
+    oos_activation const without = activation_of(&s);
+    assert_int_equal(with.forward.bytes - without.forward.bytes, 4 * column);
+    assert_int_equal(with.persistent.bytes - without.persistent.bytes, column); /* a copy of them */
+    s.setup.mtp_layers = 1, s.setup.pp = 2; /* the first of two stages has no drafter */
+    assert_int_equal(activation_of(&s).forward.bytes, without.forward.bytes);
+    end(&s);
+}
+
 /* Inductor times its kernels on a copy of the embedding. Where nothing tells, the cache is cold. cuBLAS has
  * no workspace at that time. */
 static void a_cold_compile_cache_holds_the_embedding_again(void **state)
@@ -833,6 +874,8 @@ int main(void)
         cmocka_unit_test(images_of_other_processors_have_tiles_an_edge_or_tokens),
         cmocka_unit_test(sparse_attention_shares_one_workspace),
         cmocka_unit_test(the_warm_up_of_the_newer_runner_samples_more_than_its_profile),
+        cmocka_unit_test(the_newer_runner_keeps_no_rows_of_the_vocabulary_where_nothing_is_sampled),
+        cmocka_unit_test(the_drafter_of_a_model_runs_beside_its_hidden_states),
         cmocka_unit_test(a_cold_compile_cache_holds_the_embedding_again),
         cmocka_unit_test(more_tokens_never_need_less),
         cmocka_unit_test(sizes_past_64_bits_stop_at_the_end),

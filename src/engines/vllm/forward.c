@@ -126,16 +126,27 @@ static bool sorts(const oos_setup *setup)
     }
 }
 
-/* vLLM 0.32, v1/worker/gpu: penalties.py, structured_outputs.py, logit_bias.py, bad_words.py, logprob.py. For every
- * request a count and two bits per token of the vocabulary, and tables of fixed size: 4 x 1024 int32 and 5 smaller. */
-static uint64_t v2_buffers(const oos_setup *setup, uint64_t tokens)
+/* vLLM 0.32, v1/worker/gpu: penalties.py, structured_outputs.py, logit_bias.py, bad_words.py, logprob.py. For every request a
+ * count and two bits per token of the vocabulary, another for each draft, and tables of fixed size: 4 x 1024 int32 and 5 smaller.
+ * They come with the sampler (GPUModelRunner.load_model): on the last stage, of a model that does not pool. */
+static uint64_t v2_buffers(const oos_setup *setup, uint64_t tokens, bool last)
 {
-    uint64_t const vocab = setup->model->encoder_only ? 0 : setup->model->vocab; /* nothing is sampled */
-    uint64_t const bits = oos_mul(oos_cdiv(vocab, 32), 4);
-    uint64_t const request = oos_add(oos_add(oos_mul(vocab, 4), oos_mul(bits, 2)), 18 * OOS_KIB);
-    /* input_ids int32, positions int64, is_padding bool */
-    uint64_t const token = 13;
+    uint64_t const bits = oos_mul(oos_cdiv(setup->model->vocab, 32), 4);
+    uint64_t const masks = oos_mul(bits, oos_add(2, setup->speculative_tokens));
+    uint64_t const table = oos_add(oos_mul(setup->model->vocab, 4), masks);
+    uint64_t const request = last && !oos_setup_pools(setup) ? oos_add(table, 18 * OOS_KIB) : 0;
+    uint64_t const token = 13; /* input_ids int32, positions int64, is_padding bool */
     return oos_add(oos_mul(request, setup->max_num_seqs), oos_mul(token, tokens));
+}
+
+/* The drafter's copy of the model's hidden states (llm_base_proposer.py; of the newer runner target_dependent_ar/speculator.py: not for a
+ * draft model of its own). */
+static uint64_t drafter_rows(const oos_setup *setup, uint64_t tokens)
+{
+    const oos_model *drafter = setup->draft ? setup->draft : setup->mtp_layers ? setup->model : NULL;
+    bool const own = strcmp(oos_setup_speculative_method(setup), "draft_model") == 0;
+    if (!drafter || (setup->v2_runner && own)) return 0;
+    return oos_mul(oos_mul(tokens, drafter->hidden), oos_dtype_bytes(setup->dtype));
 }
 
 /* The older runner: ids, positions, slot mappings per token; the block table per request (v1/worker/block_table.py). */
@@ -288,8 +299,9 @@ static oos_forward step_of(const oos_setup *setup, const oos_backend_choice *bac
                         .experts = kernel_of(setup),
                         .expert_rows = setup->rules->experts_chunk_rows,
                         .shared = oos_workspace_of(setup, backend),
-                        .runner_bytes =
-                            setup->v2_runner ? v2_buffers(setup, tokens) : v1_buffers(setup, tokens),
+                        .drafts = setup->mtp_layers && stage + 1 == setup->pp,
+                        .runner_bytes = setup->v2_runner ? v2_buffers(setup, tokens, stage + 1 == setup->pp)
+                                                         : v1_buffers(setup, tokens),
                         .sampler = sampler_of(setup, tokens, requests),
                         .media = media_of(setup),
                         .compile = {.here = compiles(setup),
@@ -306,6 +318,7 @@ static oos_forward step_of(const oos_setup *setup, const oos_backend_choice *bac
         step.early_more = oos_learned_bytes(&setup->rules->terms->early);
         step.kept_more = oos_learned_bytes(&setup->rules->terms->retained);
     }
+    if (stage + 1 == setup->pp) step.runner_bytes = oos_add(step.runner_bytes, drafter_rows(setup, tokens));
     step.more_spill = delta_spill(setup);
     step.more_collectives = setup->eager ? 0 : FITTED(compiled_reduce).value;
     step.count = oos_setup_stage_layers(setup, stage, &step.layer);

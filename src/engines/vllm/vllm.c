@@ -61,6 +61,7 @@ static oomsight_status plan_start(oos_arena *arena, const oos_start *start, cons
     rules->beyond = start->beyond;
     rules->terms = facts->terms;
     rules->architectures = facts->architectures;
+    rules->quantization = facts->quantization;
     rules->measured |= facts->terms != NULL;
     if (start->trial) oos_rule_put(facts->rules, start->trial, rules);
     OOS_TRY(oos_setup_resolve(arena, start->model, start->draft, start->serve, start->env, &start->device,

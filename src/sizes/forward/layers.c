@@ -117,31 +117,44 @@ static bool seen_before(seen *list, const oos_layer *layer)
     return false;
 }
 
+/* `beside`: what is alive around it. */
+static void layer_add(const oos_forward *step, const oos_layer *layer, uint64_t beside, oos_layer_peak *peak)
+{
+    const oos_attention *attention = &step->model->attentions[layer->attention];
+    oos_residual stream = stream_of(step);
+    bool kept = false;
+    uint64_t const experts = layer->moe ? oos_forward_experts(step, &kept) : 0;
+    peak->cublas = peak->cublas || uses_cublas(step->model, layer);
+    stream.head_norms = oos_layer_norms_heads(step->model, layer);
+    uint64_t mixer = oos_add(oos_forward_mixer(step, attention, &stream), beside);
+    uint64_t feed = oos_add(layer->moe ? moe_bytes(step, &stream) : mlp_bytes(step, layer, &stream), beside);
+    if (attention->indexer_dim) mixer = oos_add(mixer, step->shared.logits);
+    peak->peak = oos_max(peak->peak, oos_add(mixer, peak->workspace));
+    if (kept) peak->workspace = oos_max(peak->workspace, oos_workspace_grown(&step->shared, experts));
+    if (!kept) feed = oos_add(feed, experts);
+    peak->peak = oos_max(peak->peak, oos_add(feed, peak->workspace));
+    peak->moment = oos_max(peak->moment, oos_max(mixer, feed));
+}
+
+/* The model's own drafter runs on its hidden states, which are held, and on the embedding, masked; both are normed and joined
+ * (deepseek_mtp.py, glm4_moe_mtp.py). Compiled code drops all but the first. */
+static uint64_t beside_drafter(const oos_forward *step)
+{
+    return oos_mul(oos_mul(step->compiled ? 1 : 4, step->model->hidden), oos_forward_column(step));
+}
+
 void oos_forward_layers(const oos_forward *step, oos_layer_peak *ret_peak)
 {
     const oos_model *model = step->model;
-    oos_residual stream = stream_of(step);
-    bool kept = false;
-    uint64_t const experts = model->moe.experts ? oos_forward_experts(step, &kept) : 0;
     *ret_peak = (oos_layer_peak){0};
     seen without = {.count = 0}, with = {.count = 0};
     ret_peak->workspace = oos_workspace_grown(&step->shared, step->shared.indexer);
     for (uint64_t i = 0; i < step->count && step->layer + i < model->layer_count; i++) {
         const oos_layer *layer = &model->layers[step->layer + i];
-        if (seen_before(ret_peak->workspace ? &with : &without, layer)) continue;
-        ret_peak->cublas = ret_peak->cublas || uses_cublas(model, layer);
-        stream.head_norms = oos_layer_norms_heads(model, layer);
-        uint64_t const mixer =
-            oos_add(oos_forward_mixer(step, &model->attentions[layer->attention], &stream),
-                    model->attentions[layer->attention].indexer_dim ? step->shared.logits : 0);
-        uint64_t feed = layer->moe ? moe_bytes(step, &stream) : mlp_bytes(step, layer, &stream);
-        ret_peak->peak = oos_max(ret_peak->peak, oos_add(mixer, ret_peak->workspace));
-        if (layer->moe && kept)
-            ret_peak->workspace = oos_max(ret_peak->workspace, oos_workspace_grown(&step->shared, experts));
-        if (layer->moe && !kept) feed = oos_add(feed, experts);
-        ret_peak->peak = oos_max(ret_peak->peak, oos_add(feed, ret_peak->workspace));
-        ret_peak->moment = oos_max(ret_peak->moment, oos_max(mixer, feed));
+        if (!seen_before(ret_peak->workspace ? &with : &without, layer)) layer_add(step, layer, 0, ret_peak);
     }
+    for (size_t i = 0; step->drafts && i < model->mtp_layer_count; i++)
+        layer_add(step, &model->mtp_layers[i], beside_drafter(step), ret_peak);
     uint64_t const inputs = per_layer_inputs(step);
     ret_peak->moment = oos_add(ret_peak->moment, inputs);
     ret_peak->peak = oos_add(ret_peak->peak, inputs);

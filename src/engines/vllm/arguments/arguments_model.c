@@ -116,6 +116,16 @@ static bool by_flag(const char *asked)
            strcmp(asked, "compressed-tensors") == 0 || strcmp(asked, "humming") == 0;
 }
 
+/* What is installed lists its methods. Of a checkpoint's own name it is said where a release had it. */
+static bool is_no_method(const vllm_rules *rules, const char *name, bool asked)
+{
+    oos_quant_limits method;
+    bool const had = oos_quant_method_find(rules->facts, name, rules->version, &method);
+    bool const said = asked || oos_quant_method_gone(rules->facts, name, rules->version);
+    if (rules->quantization.len) return (said || had) && !oos_learned_lists(rules->quantization, name);
+    return said && !had && oos_arguments_reach(rules->facts, rules->version);
+}
+
 /* ModelConfig._verify_quantization() */
 bool oos_check_quantization(oos_check *c)
 {
@@ -144,8 +154,7 @@ bool oos_check_quantization(oos_check *c)
             "method specified in the `quantization` argument (%s).",
             has, asked);
     }
-    if (read && !oos_quant_method_find(setup->rules->facts, name, setup->rules->version, &method) &&
-        (asked || oos_quant_method_gone(setup->rules->facts, name, setup->rules->version))) {
+    if (is_no_method(setup->rules, name, asked != NULL)) {
         if (asked) oos_check_mend_without(c, "--quantization");
         return oos_check_refuse(
             c, "Unknown quantization method: %s. Must be one of the methods of this release.", name);

@@ -108,7 +108,7 @@ static void resolve_state(oos_setup *setup)
     setup->mamba_mode = mode && strcmp(mode, "all") == 0 ? OOS_MAMBA_ALL : OOS_MAMBA_ALIGN;
 }
 
-static const char *speculative_method(const oos_setup *setup)
+const char *oos_setup_speculative_method(const oos_setup *setup)
 {
     const oos_speculative *spec = &setup->serve->speculative;
     if (spec->method) return spec->method;
@@ -118,7 +118,7 @@ static const char *speculative_method(const oos_setup *setup)
 /* The model's own multi-token-prediction layers are used when no other draft model is named. */
 static bool is_mtp(const oos_setup *setup)
 {
-    const char *method = speculative_method(setup);
+    const char *method = oos_setup_speculative_method(setup);
     return strstr(method, "mtp") != NULL ||
            (!setup->serve->speculative.model && !setup->serve->speculative.method);
 }
@@ -139,7 +139,7 @@ static bool v2_unsupported(const oos_setup *setup)
     static const char *const always[] = {"suffix", "medusa", "mlp_speculator", "custom_class"};
     if (oos_setup_says(setup, "v1_only")) return true; /* vLLM 0.33: Step5 */
     if (!setup->serve->speculative.present) return false;
-    const char *method = speculative_method(setup);
+    const char *method = oos_setup_speculative_method(setup);
     if (strcmp(method, "ngram") == 0) return setup->rules->ngram_on_older_runner;
     for (size_t i = 0; i < sizeof always / sizeof *always; i++)
         if (strcmp(method, always[i]) == 0) return true;
@@ -197,7 +197,7 @@ static void resolve_lengths(oos_setup *setup)
 static void limit_to_draft(oos_setup *setup)
 {
     if (!setup->rules->length_of_draft || !setup->v2_runner || !setup->draft) return;
-    if (strcmp(speculative_method(setup), "draft_model") != 0 && !setup->draft->rope_fixed) return;
+    if (strcmp(oos_setup_speculative_method(setup), "draft_model") != 0 && !setup->draft->rope_fixed) return;
     uint64_t const own =
         oos_u64_or(setup->serve->speculative.max_model_len, usual_length(setup, setup->draft));
     setup->length_of_draft = own < setup->max_model_len;
@@ -276,6 +276,13 @@ void oos_setup_flight(oos_setup *setup)
     setup->max_in_flight_tokens = oos_mul(setup->max_num_batched_tokens, batches);
 }
 
+/* Sizes of the cache have no bound: less than nothing is nothing for it. No bytes at all is as if the flag were not there. */
+static oos_u64 not_below(const oos_serve *serve, const char *flag, oos_u64 number)
+{
+    const oos_given_flag *given = oos_serve_given(serve, flag);
+    return given && given->value && *given->value == '-' ? oos_u64_of(0) : number;
+}
+
 oomsight_status oos_setup_resolve(oos_arena *arena, const oos_model *model, const oos_model *draft,
                                   const oos_serve *serve, const oos_engine_env *env,
                                   const oos_device_facts *device, const vllm_rules *rules,
@@ -311,8 +318,9 @@ oomsight_status oos_setup_resolve(oos_arena *arena, const oos_model *model, cons
     /* A share that the engine refuses is planned all the same: the figures must stay numbers. */
     if (!(setup->gpu_memory_utilization <= 100)) setup->gpu_memory_utilization = 100;
     if (setup->gpu_memory_utilization < 0) setup->gpu_memory_utilization = 0;
-    setup->kv_cache_memory_bytes = serve->kv_cache_memory_bytes;
-    setup->blocks_override = serve->num_gpu_blocks_override;
+    setup->kv_cache_memory_bytes = not_below(serve, "--kv-cache-memory-bytes", serve->kv_cache_memory_bytes);
+    if (oos_u64_or(serve->kv_cache_memory_bytes, 1) == 0) setup->kv_cache_memory_bytes.known = false;
+    setup->blocks_override = not_below(serve, "--num-gpu-blocks-override", serve->num_gpu_blocks_override);
     setup->block_size_given = serve->block_size;
     setup->sleep_pool =
         oos_flag_or(serve->enable_sleep_mode, false) || oos_flag_or(serve->enable_cumem_allocator, false);

@@ -13,9 +13,10 @@ typedef struct vllm_rules {
     const oos_argument_facts *facts; /* NULL: none */
     const oos_refusals *refusals;
     const oos_learned_terms *terms; /* of starts of what is installed; NULL: none */
-    oos_view architectures;         /* that what is installed has classes for; empty: it was not asked */
-    bool measured;                  /* starts of this release were compared with its rules */
-    unsigned beyond;                /* releases after the newest that is known; 0: none */
+    oos_view architectures,
+        quantization; /* that what is installed has classes and methods for; empty: it was not asked */
+    bool measured;    /* starts of this release were compared with its rules */
+    unsigned beyond;  /* releases after the newest that is known; 0: none */
 #define REAL(name) double name;
 #define WHOLE(name) uint64_t name;
 #define YES(name) bool name;
@@ -123,6 +124,7 @@ static inline double oos_outside_budget(const oos_setup *setup)
 /* Models that the engine does not run in float16. */
 bool oos_setup_unstable_in_float16(const oos_setup *setup);
 bool oos_setup_pools(const oos_setup *setup); /* a pooler runs in the place of head and sampler */
+const char *oos_setup_speculative_method(const oos_setup *setup);
 /* What the engine does for the model's architecture alone, by the words of architectures.json; 0: as for all others. */
 uint64_t oos_setup_says(const oos_setup *setup, const char *word);
 
