@@ -76,7 +76,7 @@ static size_t files_allowed(size_t wanted)
     struct rlimit limit;
     if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return wanted;
     if (limit.rlim_cur < wanted + SPARE_FILES && limit.rlim_cur < limit.rlim_max) {
-        limit.rlim_cur = oos_min((uint64_t)limit.rlim_max, (uint64_t)wanted + SPARE_FILES);
+        limit.rlim_cur = oos_min((uint64_t)limit.rlim_max, 2 * (uint64_t)wanted + SPARE_FILES);
         setrlimit(RLIMIT_NOFILE, &limit);
         getrlimit(RLIMIT_NOFILE, &limit);
     }

@@ -74,23 +74,22 @@ uint64_t oos_file_ending(int fd, uint64_t read);
 uint64_t oos_file_print(const char *bytes, size_t len); /* of a text that begins like this */
 bool oos_file_same(const oos_file_id *a, const oos_file_id *b);
 
-enum { OOS_ROTATED_MAX = 64, OOS_ROTATED_NAME_BYTES = 256 };
+enum { OOS_ROTATED_NAME_BYTES = 256 };
 
 typedef struct oos_rotated {
     char name[OOS_ROTATED_NAME_BYTES]; /* in the folder of the log */
-    oos_file_id id;
-    bool packed;     /* .gz and the like; then the print is not known yet */
-    int64_t written; /* when last, in nanoseconds since 1970 */
+    oos_file_id id;                    /* without a print: oos_rotated_print() */
+    bool packed;                       /* .gz and the like */
+    int64_t written;                   /* when last, in nanoseconds since 1970 */
     uint64_t size;
 } oos_rotated;
 
 /* Plain files in `folder` (a descriptor) called `name` and a suffix, and `own` (NULL: none) whatever it is called, oldest first. No link is
- * followed. Returns their number. */
-size_t oos_rotated_list(int folder, const char *name, const oos_file_id *own,
-                        oos_rotated list[OOS_ROTATED_MAX]);
+ * followed. The list is complete also when files move meanwhile. Returns their number; the caller frees the list. */
+size_t oos_rotated_list(int folder, const char *name, const oos_file_id *own, oos_rotated **ret_list);
 
-/* Of the text inside a packed one. 0: it cannot be read. */
-uint64_t oos_rotated_print(int folder, const oos_rotated *file);
+/* Of its text, also inside a packed one; kept. 0: it cannot be read, or its first line is not complete. */
+uint64_t oos_rotated_print(int folder, oos_rotated *file);
 
 /* A place to go on from: everything before it has been told, or tells nothing. */
 typedef struct oos_standing {
@@ -98,9 +97,10 @@ typedef struct oos_standing {
     uint64_t prior;       /* print of the file before this one, 0: not known */
     uint64_t byte, lines; /* lines: before it */
     uint64_t read,
-        ending;    /* how far that file was read, and the print of the last bytes before; 0: not known */
-    int64_t time;  /* when this was so */
-    int64_t clock; /* the last time that the text tells before it */
+        ending;      /* how far that file was read, and the print of the last bytes before; 0: not known */
+    int64_t time;    /* when this was so */
+    int64_t written; /* when that file was written last, or earlier, in nanoseconds since 1970 */
+    int64_t clock;   /* the last time that the text tells before it */
     const oos_incident *history;
     uint64_t version; /* of the history */
     bool told;

@@ -142,6 +142,8 @@ static void read_line(oos_state *state, oos_view line)
         p->time = json_integer_value(json_object_get(root, "time_ns"));
         const json_t *clock = json_object_get(root, "clock_ns");
         p->clock = clock ? json_integer_value(clock) : OOS_TIME_NONE;
+        const json_t *written = json_object_get(root, "written_ns");
+        p->written = written ? json_integer_value(written) : p->time;
         p->ending = hex_field(root, "ending");
         oos_json_u64(root, "read", &p->read);
         e->history = hex_field(root, "history");
@@ -379,6 +381,8 @@ static void write_line(oos_json_writer *w, const entry *e)
     }
     oos_json_key(w, "time_ns");
     oos_json_put_i64(w, e->point.time);
+    oos_json_key(w, "written_ns");
+    oos_json_put_i64(w, e->point.written);
     oos_json_end_object(w);
     oos_text_put(w->text, "\n");
 }

@@ -130,17 +130,16 @@ static void files_moved_away_are_listed_oldest_first(void **state)
                                          "x.log.1.gz"};
     for (size_t i = 0; i < sizeof others / sizeof *others; i++) put_file(folder, others[i]);
     int const fd = open(folder, O_RDONLY | O_DIRECTORY);
-    oos_rotated *list = calloc(OOS_ROTATED_MAX, sizeof *list);
-    assert_non_null(list);
     for (size_t s = 0; s < 4; s++) {
-        size_t const count = oos_rotated_list(fd, bases[s], NULL, list);
+        oos_rotated *list;
+        size_t const count = oos_rotated_list(fd, bases[s], NULL, &list);
         for (size_t i = 0; i < count; i++) {
             assert_non_null(sets[s][i]);
             assert_string_equal(list[i].name, sets[s][i]);
         }
         assert_null(sets[s][count]);
+        free(list);
     }
-    free(list);
     close(fd);
     snprintf(command, sizeof command, "rm -r %s", folder);
     assert_int_equal(system(command), 0);
