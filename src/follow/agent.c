@@ -1,5 +1,5 @@
-/* One thread, a round of all files a few times a second. Growth is found by asking each file (a thousand files cost a
- * hundredth of a core), new and moved files by inotify, and by looking at all folders now and then. */
+/* One thread, a round of the files that are due a few times a second. Growth is found by asking each file; one that was quiet for a while sleeps
+ * until inotify tells of it. New and moved files are found by inotify, and by looking at all folders now and then. */
 #include "follow/follow.h"
 #include "base/file.h"
 #include "base/locale.h"
@@ -41,6 +41,8 @@ typedef struct item {
     size_t root;
     uint64_t round;               /* in which it was read last */
     int64_t quiet_since, look_at; /* nothing has come since; when it is looked at next */
+    int watch;                    /* who tells when it changes; 0: nobody, -1: nobody can */
+    bool stepped;                 /* since positions were written */
     UT_hash_handle hh;
 } item;
 
@@ -54,13 +56,14 @@ struct oos_agent {
     moved *moved; /* by path */
     size_t most_files;
     uint64_t round;
+    int64_t next_look; /* until then all files sleep */
     int64_t searched_at, search_took, saved_at, synced_at;
     int64_t
         searched_on; /* when the last search of all folders began, in nanoseconds since 1970; 0: none yet */
     uint64_t state_errors, left_out, leaving_out;
     bool too_many_told, state_told;
-    bool rested; /* a file made room for another: it is looked for again */
-    bool undelivered;
+    bool rested;      /* a file made room for another: it is looked for again */
+    bool unsaved;     /* something was read since positions were written */
     bool interrupted; /* the round goes on with the next step */
     bool stream_over; /* standard input has ended */
 };
@@ -110,6 +113,7 @@ oomsight_status oos_agent_open(const oos_knowledge *knowledge, const oos_agent_p
 static void drop_item(oos_agent *agent, item *it)
 {
     HASH_DEL(agent->items, it);
+    if (it->watch > 0) oos_watch_forget(agent->watch, it->watch);
     oos_tail_close(it->tail);
     free(it);
 }
@@ -260,6 +264,7 @@ static void add_file(oos_agent *agent, size_t root, const char *relative, const 
     }
     it->path = oos_tail_look_at(it->tail).path;
     it->root = root;
+    agent->next_look = 0;
     HASH_ADD_KEYPTR(hh, agent->items, it->path, strlen(it->path), it);
     if (OOS_IN_TABLE(it)) return;
     trouble(agent, path, "no memory to follow it");
@@ -282,7 +287,7 @@ static void on_file(void *context, size_t root, const char *relative)
     }
     if (it) {
         oos_tail_check_soon(it->tail);
-        it->look_at = 0;
+        agent->next_look = it->look_at = 0;
     } else {
         add_file(agent, root, relative, path);
     }
@@ -314,6 +319,20 @@ static void on_change(void *context, size_t root, const char *relative)
     search_one(context, root, relative);
 }
 
+/* Several may be the same file. `watch` 0: anything may have happened. */
+static void on_wake(void *context, int watch)
+{
+    oos_agent *agent = context;
+    agent->next_look = 0;
+    if (!watch) agent->searched_at = 0;
+    for (item *it = agent->items; it; it = it->hh.next) {
+        if (it->watch <= 0 || (watch && it->watch != watch)) continue;
+        it->look_at = 0;
+        if (watch) it->watch = 0;
+        oos_tail_check_soon(it->tail);
+    }
+}
+
 /* A folder that is not there cannot be watched. */
 static bool all_there(const oos_agent *agent)
 {
@@ -329,7 +348,7 @@ static bool all_there(const oos_agent *agent)
 static void search(oos_agent *agent, int64_t now)
 {
     bool complete = false;
-    if (agent->watch) complete = oos_watch_take(agent->watch, on_change, agent);
+    if (agent->watch) complete = oos_watch_take(agent->watch, on_change, on_wake, agent);
     complete = complete && all_there(agent) && !agent->rested && !agent->left_out;
     int64_t pause = complete ? SEARCH_WATCHED_MS : SEARCH_MS;
     if (pause < agent->search_took * 10) pause = agent->search_took * 10;
@@ -345,11 +364,20 @@ static void search(oos_agent *agent, int64_t now)
 
 /* ---- a round ---- */
 
-static void look_later(item *it, bool grew, int64_t now)
+/* Once it is watched it is looked at once more, for what came before. */
+static void look_later(oos_agent *agent, item *it, bool grew, int64_t now)
 {
-    if (grew || !oos_tail_rests(it->tail)) it->quiet_since = now;
-    int64_t const pause = (now - it->quiet_since) / LOOK_PART;
-    it->look_at = now + (pause < LOOK_MAX_MS ? pause : LOOK_MAX_MS);
+    bool const rests = !grew && oos_tail_rests(it->tail);
+    if (!rests) it->quiet_since = now;
+    if (!rests && it->watch > 0) oos_watch_forget(agent->watch, it->watch);
+    if (!rests) it->watch = 0;
+    int64_t pause = (now - it->quiet_since) / LOOK_PART;
+    if (pause > LOOK_MAX_MS) pause = it->watch > 0 ? SEARCH_WATCHED_MS : LOOK_MAX_MS;
+    if (pause == LOOK_MAX_MS && !it->watch && agent->watch) {
+        it->watch = oos_watch_file(agent->watch, oos_tail_file(it->tail));
+        pause = 0;
+    }
+    it->look_at = now + pause;
 }
 
 oomsight_status oos_agent_step(oos_agent *agent, bool *ret_busy, oomsight_error *reterr)
@@ -361,19 +389,27 @@ oomsight_status oos_agent_step(oos_agent *agent, bool *ret_busy, oomsight_error 
         agent->round++;
     }
     agent->interrupted = false;
+    if (now < agent->next_look) return OOMSIGHT_OK;
+    int64_t next_look = now + LOOK_MAX_MS;
     item *it, *next;
     HASH_ITER(hh, agent->items, it, next)
     {
         oos_tail_state state;
-        if (it->round == agent->round || now < it->look_at) continue;
+        if (it->round == agent->round || now < it->look_at) {
+            if (it->look_at < next_look) next_look = it->look_at;
+            continue;
+        }
         if (agent->params.is_full && agent->params.is_full(agent->params.context)) {
             agent->interrupted = *ret_busy = true;
+            next_look = 0;
             break;
         }
         it->round = agent->round;
+        it->stepped = agent->unsaved = true;
         uint64_t const before = agent->shared.bytes;
         OOS_TRY(oos_tail_step(it->tail, STEP_MAX_BYTES, now, &state, reterr));
-        look_later(it, agent->shared.bytes != before, now);
+        look_later(agent, it, agent->shared.bytes != before, now);
+        if (it->look_at < next_look) next_look = it->look_at;
         const char *why = oos_tail_error(it->tail);
         if (why) trouble(agent, it->path, why);
         if (state == OOS_TAIL_BUSY) *ret_busy = true;
@@ -383,7 +419,7 @@ oomsight_status oos_agent_step(oos_agent *agent, bool *ret_busy, oomsight_error 
         else if (state == OOS_TAIL_GONE && !given)
             rest_item(agent, it);
     }
-    agent->undelivered = true;
+    agent->next_look = next_look;
     return OOMSIGHT_OK;
 }
 
@@ -396,12 +432,14 @@ void oos_agent_wait(oos_agent *agent, int milliseconds)
     poll(stream && !agent->stream_over ? &input : NULL, stream && !agent->stream_over, milliseconds);
 }
 
-static void save(oos_agent *agent, int64_t now)
+/* False: what is there stays as it was. */
+static bool save(oos_agent *agent, int64_t now)
 {
     bool const to_disk = now - agent->synced_at >= SYNC_MS;
     for (item *it = agent->items; it; it = it->hh.next) {
         oos_standing point;
-        if (oos_tail_stands(it->tail, &point)) oos_state_put(agent->state, it->path, &point);
+        if (it->stepped && oos_tail_stands(it->tail, &point)) oos_state_put(agent->state, it->path, &point);
+        it->stepped = false;
     }
     put_moved(agent);
     agent->saved_at = now;
@@ -409,22 +447,22 @@ static void save(oos_agent *agent, int64_t now)
         if (to_disk) agent->synced_at = now;
         if (agent->state_told) trouble(agent, agent->params.state_folder, "positions are written again");
         agent->state_told = false;
-        return;
+        return true;
     }
     agent->state_errors++;
-    if (agent->state_told) return;
+    if (agent->state_told) return false;
     char sentence[256];
     snprintf(sentence, sizeof sentence, "positions cannot be written (%s); following goes on",
              oos_errno_text(errno));
     trouble(agent, agent->params.state_folder, sentence);
     agent->state_told = true;
+    return false;
 }
 
 void oos_agent_delivered(oos_agent *agent, bool incidents)
 {
     int64_t const now = oos_clock_ms();
-    if (agent->undelivered && (incidents || now - agent->saved_at >= SAVE_MS)) save(agent, now);
-    agent->undelivered = false;
+    if (agent->unsaved && (incidents || now - agent->saved_at >= SAVE_MS)) agent->unsaved = !save(agent, now);
 }
 
 void oos_agent_measure(oos_agent *agent)
@@ -435,7 +473,7 @@ void oos_agent_measure(oos_agent *agent)
 oomsight_status oos_agent_finish(oos_agent *agent, oomsight_error *reterr)
 {
     for (item *it = agent->items; it; it = it->hh.next) OOS_TRY(oos_tail_finish(it->tail, reterr));
-    agent->undelivered = true;
+    agent->unsaved = true;
     return OOMSIGHT_OK;
 }
 

@@ -172,8 +172,9 @@ oomsight_status oos_tail_finish(oos_tail *tail, oomsight_error *reterr); /* tell
 
 bool oos_tail_stands(const oos_tail *tail, oos_standing *ret_point); /* false: nothing was read yet */
 bool oos_tail_rests(const oos_tail *tail);                           /* all was read, and nothing is open */
-bool oos_tail_has_folder(const oos_tail *tail);                      /* the one it lies in is there */
-void oos_tail_measure(oos_tail *tail); /* how much there is to read by now; nothing is read */
+int oos_tail_file(const oos_tail *tail);        /* a descriptor of the file under the name, -1: none */
+bool oos_tail_has_folder(const oos_tail *tail); /* the one it lies in is there */
+void oos_tail_measure(oos_tail *tail);          /* how much there is to read by now; nothing is read */
 
 typedef struct oos_tail_look {
     const char *path;
@@ -360,10 +361,14 @@ void oos_watch_close(oos_watch *watch); /* NULL is fine */
 /* A folder; again is fine. It goes by itself when the folder does. */
 void oos_watch_add(oos_watch *watch, const char *path, size_t root, const char *relative);
 
-/* Each folder in which a name appeared, moved or vanished since the last call, once. False: not everything is watched, or
- * something was missed. */
+/* One event of an open file, when it is written, cut or moved: its number. -1: nobody would tell. */
+int oos_watch_file(oos_watch *watch, int fd);
+void oos_watch_forget(oos_watch *watch, int id);
+
+/* Each folder in which a name appeared, moved or vanished since the last call, once, and each such file; 0: something was missed. False:
+ * not everything is watched. */
 bool oos_watch_take(oos_watch *watch, void (*on_change)(void *context, size_t root, const char *relative),
-                    void *context);
+                    void (*on_wake)(void *context, int id), void *context);
 
 /* Incidents for a receiver of OpenTelemetry (OTLP/HTTP). */
 

@@ -660,6 +660,11 @@ bool oos_tail_rests(const oos_tail *tail)
            !oos_explainer_waits(tail->reader.explainer);
 }
 
+int oos_tail_file(const oos_tail *tail)
+{
+    return tail->current && !tail->stream ? tail->fd : -1;
+}
+
 bool oos_tail_has_folder(const oos_tail *tail)
 {
     char name[OOS_ROTATED_NAME_BYTES];

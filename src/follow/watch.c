@@ -1,12 +1,14 @@
-/* Folders only: a watch per file would be told of every write. */
+/* Folders, and files that were quiet: of those one event, or we would be told of every write. */
 #include "follow/follow.h"
 #include "base/table.h"
 
 #include <stdalign.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/inotify.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 enum { WATCHES_MAX = 65536, EVENTS_BYTES = 64 << 10, READS_MAX = 64 };
@@ -79,29 +81,64 @@ void oos_watch_add(oos_watch *watch, const char *path, size_t root, const char *
     watch->missing = true;
 }
 
+/* Others have writers that this kernel does not know of: network file systems, FUSE. */
+static bool is_local(int fd)
+{
+    static const uint64_t kinds[] = {0xef53,     0x58465342, 0x9123683e,
+                                     0x01021994,                          /* ext4, XFS, Btrfs, tmpfs */
+                                     0x794c7630, 0x2fc12fc1, 0xf2f52010}; /* overlayfs, ZFS, F2FS */
+    struct statfs is;
+    bool found = false;
+    if (fd < 0 || fstatfs(fd, &is) != 0) return false;
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
+        found |= ((uint64_t)is.f_type & UINT32_MAX) == kinds[i];
+    return found;
+}
+
+int oos_watch_file(oos_watch *watch, int fd)
+{
+    enum { EVENTS = IN_MODIFY | IN_MOVE_SELF | IN_DELETE_SELF | IN_ATTRIB | IN_ONESHOT };
+    char path[64];
+    snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
+    return is_local(fd) ? inotify_add_watch(watch->fd, path, EVENTS) : -1;
+}
+
+void oos_watch_forget(oos_watch *watch, int id)
+{
+    inotify_rm_watch(watch->fd, id);
+}
+
+typedef struct taker {
+    void (*on_change)(void *context, size_t root, const char *relative);
+    void (*on_wake)(void *context, int id);
+    void *context;
+    bool changed;
+} taker;
+
 /* Events only say where to look. */
-static bool read_events(oos_watch *watch, bool *ret_overflow)
+static bool read_events(oos_watch *watch, taker *to)
 {
     alignas(struct inotify_event) char bytes[EVENTS_BYTES];
     ssize_t const count = read(watch->fd, bytes, sizeof bytes);
     for (ssize_t at = 0; at < count;) {
         const struct inotify_event *event = (const void *)(bytes + at);
         folder *f;
-        if (event->mask & IN_Q_OVERFLOW) *ret_overflow = true;
         HASH_FIND_INT(watch->folders, &event->wd, f);
-        if (f) f->changed = true;
+        if (event->mask & IN_Q_OVERFLOW)
+            to->on_wake(to->context, 0);
+        else if (f)
+            f->changed = to->changed = true;
+        else if (!(event->mask & IN_IGNORED))
+            to->on_wake(to->context, event->wd);
         if (f && event->mask & IN_IGNORED) f->gone = true;
         at += (ssize_t)(sizeof *event + event->len);
     }
     return count > 0;
 }
 
-bool oos_watch_take(oos_watch *watch, void (*on_change)(void *context, size_t root, const char *relative),
-                    void *context)
+/* Looking adds and forgets folders: the changed ones are listed first. */
+static bool tell_changes(oos_watch *watch, const taker *to)
 {
-    bool overflow = false;
-    for (int i = 0; i < READS_MAX && read_events(watch, &overflow); i++) continue;
-    /* Looking adds and forgets folders: the changed ones are listed first. */
     int *ids = malloc((HASH_COUNT(watch->folders) + 1) * sizeof *ids);
     size_t count = 0;
     folder *f, *next;
@@ -118,9 +155,17 @@ bool oos_watch_take(oos_watch *watch, void (*on_change)(void *context, size_t ro
         if (!f || !f->changed) continue;
         f->changed = false;
         char *relative = strdup(f->relative);
-        if (relative) on_change(context, f->root, relative);
+        if (relative) to->on_change(to->context, f->root, relative);
         free(relative);
     }
     free(ids);
-    return !watch->missing && !overflow;
+    return true;
+}
+
+bool oos_watch_take(oos_watch *watch, void (*on_change)(void *context, size_t root, const char *relative),
+                    void (*on_wake)(void *context, int id), void *context)
+{
+    taker to = {on_change, on_wake, context, false};
+    for (int i = 0; i < READS_MAX && read_events(watch, &to); i++) continue;
+    return (!to.changed || tell_changes(watch, &to)) && !watch->missing;
 }
