@@ -207,7 +207,7 @@ int oomsight_agent_found_oom(const oomsight_agent *a)
 
 uint64_t oomsight_agent_bytes_read(const oomsight_agent *a)
 {
-    return oos_agent_look(a->agent).bytes;
+    return oos_agent_bytes(a->agent);
 }
 
 int oomsight_agent_stands(const char *state_dir, uint64_t device, uint64_t inode, uint64_t *ret_byte)

@@ -501,6 +501,11 @@ oos_agent_figures oos_agent_look(const oos_agent *agent)
     return figures;
 }
 
+uint64_t oos_agent_bytes(const oos_agent *agent)
+{
+    return agent->shared.bytes;
+}
+
 void oos_agent_each(const oos_agent *agent, void (*on_tail)(void *context, const oos_tail *tail),
                     void *context)
 {

@@ -195,8 +195,7 @@ uint64_t oos_tail_incident_id(const oos_tail *tail, const oos_incident *incident
 const char *
 oos_tail_error(oos_tail *tail); /* why the file cannot be read, once; NULL: it can, or it was told */
 
-/* Where reading stands in each file, kept in a folder over restarts. Two kinds of files: `positions`, replaced as a whole, and
- * `history-<hash>`, what is known of an engine since its start, written when it changes. */
+/* Where reading stands in each file, and what is known of an engine since its start, kept in a folder over restarts. */
 
 typedef struct oos_state oos_state;
 
@@ -265,6 +264,7 @@ typedef struct oos_agent_figures {
 } oos_agent_figures;
 
 oos_agent_figures oos_agent_look(const oos_agent *agent);
+uint64_t oos_agent_bytes(const oos_agent *agent); /* read so far; no file is looked at */
 /* Every file that is followed. */
 void oos_agent_each(const oos_agent *agent, void (*on_tail)(void *context, const oos_tail *tail),
                     void *context);
