@@ -26,15 +26,6 @@ enum {
     LOOK_PART = 10      /* ... one that was quiet for a while after a tenth of it */
 };
 
-/* A file that another name was moved to, while the log that it was is followed; what is under the new name was read when that one has gone on. */
-typedef struct moved {
-    char *path;
-    const char *relative; /* within */
-    size_t root;
-    oos_file_id id;
-    UT_hash_handle hh;
-} moved;
-
 typedef struct item {
     oos_tail *tail;
     const char *path; /* the tail's */
@@ -53,7 +44,6 @@ struct oos_agent {
     oos_state *state;
     oos_watch *watch; /* NULL: the system has none to give */
     item *items;
-    moved *moved; /* by path */
     size_t most_files;
     uint64_t round;
     int64_t next_look; /* until then all files sleep */
@@ -129,20 +119,11 @@ static void rest_item(oos_agent *agent, item *it)
     drop_item(agent, it);
 }
 
-static void drop_moved(oos_agent *agent, moved *m)
-{
-    HASH_DEL(agent->moved, m);
-    free(m->path);
-    free(m);
-}
-
 void oos_agent_close(oos_agent *agent)
 {
     if (!agent) return;
     item *it, *next;
     HASH_ITER(hh, agent->items, it, next) drop_item(agent, it);
-    moved *m, *after;
-    HASH_ITER(hh, agent->moved, m, after) drop_moved(agent, m);
     oos_watch_close(agent->watch);
     oos_state_close(agent->state);
     oos_roots_close(&agent->roots);
@@ -177,16 +158,8 @@ static void leave_out(oos_agent *agent, const char *path)
     agent->too_many_told = true;
 }
 
-/* Whose file it is, or was. */
-static oos_tail_share share_of(const oos_agent *agent, const char *path, const oos_file_id *id)
-{
-    oos_tail_share share = OOS_TAIL_NOT;
-    for (const item *it = agent->items; it && share == OOS_TAIL_NOT; it = it->hh.next)
-        if (oos_roots_is_longer(path, it->path)) share = oos_tail_has(it->tail, id);
-    return share;
-}
-
-/* Its text is told under the name that it had. When the log that it was is not there any more, this is it: then it goes on where that one stood. */
+/* A log that was moved to a name that is a log's, too: its text is told under the name that it had, and what is under the new name was read when that
+ * one has gone on. When the log that it was is not there any more, this is it: then it goes on where that one stood. */
 static bool is_moved(oos_agent *agent, size_t root, const char *relative, const char *path,
                      oos_standing *from, bool *known)
 {
@@ -196,48 +169,20 @@ static bool is_moved(oos_agent *agent, size_t root, const char *relative, const 
     int const fd = oos_roots_open_file(&agent->roots, root, relative);
     bool const told = fd >= 0 && oos_file_identify(fd, &id, &size) && id.print;
     if (fd >= 0) close(fd);
-    if (!told) return false;
-    if (share_of(agent, path, &id) == OOS_TAIL_NOT) {
-        const char *owner = oos_state_owner(agent->state, path, &id);
-        if (!owner) return false;
-        if (stat(owner, &is) != 0) {
-            *known = oos_state_find(agent->state, owner, from);
-            oos_state_forget(agent->state, owner);
-            return false;
-        }
+    bool has = false;
+    for (const item *it = agent->items; told && it && !has; it = it->hh.next)
+        has = oos_roots_is_longer(path, it->path) && oos_tail_has(it->tail, &id);
+    const char *owner = told && !has && !*known ? oos_state_owner(agent->state, path, &id) : NULL;
+    if (owner && stat(owner, &is) != 0) {
+        *known = oos_state_find(agent->state, owner, from);
+        oos_state_forget(agent->state, owner);
+        return false;
     }
-    moved *m = calloc(1, sizeof *m);
-    if (!m || !(m->path = strdup(path))) return free(m), true;
-    m->relative = m->path + strlen(path) - strlen(relative);
-    oos_assert(strcmp(m->relative, relative) == 0);
-    m->root = root;
-    m->id = id;
-    HASH_ADD_KEYPTR(hh, agent->moved, m->path, strlen(m->path), m);
-    if (OOS_IN_TABLE(m)) return true;
-    free(m->path);
-    free(m);
-    return true;
-}
-
-/* With the position of the log that went on also that this one was read. */
-static void put_moved(oos_agent *agent)
-{
-    moved *m, *next;
-    HASH_ITER(hh, agent->moved, m, next)
-    {
-        struct stat is;
-        oos_tail_share const share = share_of(agent, m->path, &m->id);
-        if (share == OOS_TAIL_READS) continue;
-        if (share == OOS_TAIL_HAS_READ && oos_roots_stat(&agent->roots, m->root, m->relative, &is)) {
-            oos_standing const point = {.id = m->id,
-                                        .byte = (uint64_t)is.st_size,
-                                        .read = (uint64_t)is.st_size,
-                                        .time = oos_logtime_now(),
-                                        .clock = OOS_TIME_NONE};
-            oos_state_put(agent->state, m->path, &point);
-        }
-        drop_moved(agent, m);
-    }
+    if (!has && !owner) return false;
+    oos_standing const point = {
+        .id = id, .byte = size, .read = size, .time = oos_logtime_now(), .clock = OOS_TIME_NONE};
+    oos_state_put(agent->state, path, &point);
+    return agent->unsaved = true;
 }
 
 static void add_file(oos_agent *agent, size_t root, const char *relative, const char *path)
@@ -253,7 +198,7 @@ static void add_file(oos_agent *agent, size_t root, const char *relative, const 
         return;
     }
     bool known = oos_state_find(agent->state, path, &from);
-    if (!known && there && is_moved(agent, root, relative, path, &from, &known)) return;
+    if (there && is_moved(agent, root, relative, path, &from, &known)) return;
     item *it = calloc(1, sizeof *it);
     if (!it || oos_tail_open(&agent->shared, root, relative, known ? &from : NULL,
                              agent->searched_on ? agent->searched_on : oos_state_since(agent->state),
@@ -279,12 +224,6 @@ static void on_file(void *context, size_t root, const char *relative)
     char *path = oos_roots_path(&agent->roots, root, relative);
     if (!path) return;
     HASH_FIND_STR(agent->items, path, it);
-    moved *m;
-    HASH_FIND_STR(agent->moved, path, m);
-    if (m) {
-        free(path);
-        return;
-    }
     if (it) {
         oos_tail_check_soon(it->tail);
         agent->next_look = it->look_at = 0;
@@ -441,7 +380,6 @@ static bool save(oos_agent *agent, int64_t now)
         if (it->stepped && oos_tail_stands(it->tail, &point)) oos_state_put(agent->state, it->path, &point);
         it->stepped = false;
     }
-    put_moved(agent);
     agent->saved_at = now;
     if (oos_state_save(agent->state, to_disk, oos_logtime_now())) {
         if (to_disk) agent->synced_at = now;

@@ -186,9 +186,8 @@ typedef struct oos_tail_look {
 } oos_tail_look;
 oos_tail_look oos_tail_look_at(const oos_tail *tail);
 
-/* A file that was moved away from under its name, to one that is none of a rotation. */
-typedef enum oos_tail_share { OOS_TAIL_NOT, OOS_TAIL_READS, OOS_TAIL_HAS_READ } oos_tail_share;
-oos_tail_share oos_tail_has(const oos_tail *tail, const oos_file_id *id);
+/* This file was read, or will be: also under another name. */
+bool oos_tail_has(const oos_tail *tail, const oos_file_id *id);
 
 /* 16 hex digits' worth: the same for the same incident at the same place. */
 uint64_t oos_tail_incident_id(const oos_tail *tail, const oos_incident *incident);

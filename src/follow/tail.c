@@ -692,16 +692,15 @@ uint64_t oos_tail_incident_id(const oos_tail *tail, const oos_incident *incident
                         sizeof figures);
 }
 
-oos_tail_share oos_tail_has(const oos_tail *tail, const oos_file_id *id)
+bool oos_tail_has(const oos_tail *tail, const oos_file_id *id)
 {
-    if (!tail->begun)
-        return tail->resumes && oos_file_same(&tail->from.id, id) ? OOS_TAIL_READS : OOS_TAIL_NOT;
+    if (!tail->begun) return tail->resumes && oos_file_same(&tail->from.id, id);
+    bool has = oos_file_same(&tail->id, id);
     for (size_t i = tail->backlog_at; i < tail->backlog_count; i++)
-        if (oos_file_same(&tail->backlog[i].id, id)) return OOS_TAIL_READS;
-    if (oos_file_same(&tail->id, id)) return tail->fd >= 0 ? OOS_TAIL_READS : OOS_TAIL_HAS_READ;
+        has |= oos_file_same(&tail->backlog[i].id, id);
     for (uint32_t i = 0; i < PARTS_KEPT && i <= tail->part_number; i++)
-        if (oos_file_same(&tail->parts[i], id)) return OOS_TAIL_HAS_READ;
-    return OOS_TAIL_NOT;
+        has |= oos_file_same(&tail->parts[i], id);
+    return has;
 }
 
 const char *oos_tail_error(oos_tail *tail)
