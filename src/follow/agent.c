@@ -17,6 +17,7 @@ enum {
     STEP_MAX_BYTES = 1 << 20, /* of one file, then it is another's turn */
     SEARCH_MS = 2000,         /* between two looks at all folders, when nobody tells of changes */
     SEARCH_WATCHED_MS = 60000,
+    SEARCH_CROWDED_MS = 500, /* some wait for a place */
     SAVE_MS = 1000,
     SYNC_MS = 10000,
     SPARE_FILES = 64, /* descriptors for everything else */
@@ -52,6 +53,7 @@ struct oos_agent {
         searched_on; /* when the last search of all folders began, in nanoseconds since 1970; 0: none yet */
     uint64_t state_errors, left_out, leaving_out;
     bool too_many_told, state_told;
+    bool missed;      /* by inotify: all is looked for again */
     bool rested;      /* a file made room for another: it is looked for again */
     bool unsaved;     /* something was read since positions were written */
     bool interrupted; /* the round goes on with the next step */
@@ -217,6 +219,12 @@ static void add_file(oos_agent *agent, size_t root, const char *relative, const 
     free(it);
 }
 
+static void wake(oos_agent *agent, item *it)
+{
+    oos_tail_check_soon(it->tail);
+    agent->next_look = it->look_at = 0;
+}
+
 static void on_file(void *context, size_t root, const char *relative)
 {
     oos_agent *agent = context;
@@ -225,8 +233,7 @@ static void on_file(void *context, size_t root, const char *relative)
     if (!path) return;
     HASH_FIND_STR(agent->items, path, it);
     if (it) {
-        oos_tail_check_soon(it->tail);
-        agent->next_look = it->look_at = 0;
+        wake(agent, it);
     } else {
         add_file(agent, root, relative, path);
     }
@@ -242,33 +249,44 @@ static void on_folder(void *context, size_t root, const char *relative, int fd)
     free(path);
 }
 
-static void search_one(oos_agent *agent, size_t root, const char *relative)
+/* `name`: only this entry of the folder; NULL: all. */
+static void search_one(oos_agent *agent, size_t root, const char *relative, const char *name)
 {
     oos_root_finder finder = {
         .context = agent, .on_file = on_file, .on_folder = on_folder, .entries_left = ENTRIES_MAX};
-    oos_roots_find(&agent->roots, root, relative, &finder);
+    oos_roots_find(&agent->roots, root, relative, name, &finder);
     if (!finder.entries_left && !agent->too_many_told) {
         agent->too_many_told = true;
         trouble(agent, agent->roots.list[root].path, "too many entries; the rest is not looked at");
     }
 }
 
-static void on_change(void *context, size_t root, const char *relative)
+/* What has gone from there is looked for by its name. */
+static void on_change(void *context, size_t root, const char *relative, const char *name)
 {
-    search_one(context, root, relative);
+    oos_agent *agent = context;
+    char *inside = NULL, *path = NULL;
+    item *it = NULL;
+    search_one(agent, root, relative, name);
+    if (asprintf(&inside, "%s%s%s", relative, *relative ? "/" : "", name) >= 0)
+        path = oos_roots_path(&agent->roots, root, inside);
+    else
+        inside = NULL;
+    if (path) HASH_FIND_STR(agent->items, path, it);
+    if (it) wake(agent, it);
+    free(inside);
+    free(path);
 }
 
 /* Several may be the same file. `watch` 0: anything may have happened. */
 static void on_wake(void *context, int watch)
 {
     oos_agent *agent = context;
-    agent->next_look = 0;
-    if (!watch) agent->searched_at = 0;
+    agent->missed |= !watch;
     for (item *it = agent->items; it; it = it->hh.next) {
         if (it->watch <= 0 || (watch && it->watch != watch)) continue;
-        it->look_at = 0;
         if (watch) it->watch = 0;
-        oos_tail_check_soon(it->tail);
+        wake(agent, it);
     }
 }
 
@@ -288,13 +306,14 @@ static void search(oos_agent *agent, int64_t now)
 {
     bool complete = false;
     if (agent->watch) complete = oos_watch_take(agent->watch, on_change, on_wake, agent);
-    complete = complete && all_there(agent) && !agent->rested && !agent->left_out;
-    int64_t pause = complete ? SEARCH_WATCHED_MS : SEARCH_MS;
+    complete = complete && all_there(agent) && !agent->rested && !agent->left_out && !agent->missed;
+    int64_t pause = complete ? SEARCH_WATCHED_MS : agent->left_out ? SEARCH_CROWDED_MS : SEARCH_MS;
     if (pause < agent->search_took * 10) pause = agent->search_took * 10;
     if (agent->searched_at && now - agent->searched_at < pause) return;
     int64_t const begun = oos_logtime_now();
     agent->leaving_out = 0;
-    for (size_t i = 0; i < agent->roots.count; i++) search_one(agent, i, "");
+    agent->missed = false;
+    for (size_t i = 0; i < agent->roots.count; i++) search_one(agent, i, "", NULL);
     agent->left_out = agent->leaving_out;
     agent->searched_on = begun;
     agent->searched_at = now;

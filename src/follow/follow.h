@@ -44,8 +44,10 @@ typedef struct oos_root_finder {
     size_t entries_left; /* how many names are still looked at: a bound for hostile folders */
 } oos_root_finder;
 
-/* The files of root `at` below its folder `relative`, with as many levels as are allowed. A folder that is not there is empty. */
-void oos_roots_find(oos_roots *roots, size_t at, const char *relative, oos_root_finder *finder);
+/* The files of root `at` below its folder `relative`, or (`name`) below one entry of it, with as many levels as are allowed. A folder that is not
+ * there is empty. */
+void oos_roots_find(oos_roots *roots, size_t at, const char *relative, const char *name,
+                    oos_root_finder *finder);
 
 /* Open a plain file for reading, or (`folder`) the folder it lies in. -1 with errno: not there, or not inside. */
 int oos_roots_open_file(const oos_roots *roots, size_t at, const char *relative);
@@ -74,7 +76,7 @@ uint64_t oos_file_ending(int fd, uint64_t read);
 uint64_t oos_file_print(const char *bytes, size_t len); /* of a text that begins like this */
 bool oos_file_same(const oos_file_id *a, const oos_file_id *b);
 
-enum { OOS_ROTATED_NAME_BYTES = 256 };
+enum { OOS_ROTATED_NAME_BYTES = 256, OOS_ENDING_BYTES = 256 };
 
 typedef struct oos_rotated {
     char name[OOS_ROTATED_NAME_BYTES]; /* in the folder of the log */
@@ -90,6 +92,8 @@ size_t oos_rotated_list(int folder, const char *name, const oos_file_id *own, oo
 
 /* Of its text, also inside a packed one; kept. 0: it cannot be read, or its first line is not complete. */
 uint64_t oos_rotated_print(int folder, oos_rotated *file);
+/* Is `ending` that of its first `read` bytes? Also when it is not known (0). */
+bool oos_rotated_ends(int folder, const oos_rotated *file, uint64_t read, uint64_t ending);
 
 /* A place to go on from: everything before it has been told, or tells nothing. */
 typedef struct oos_standing {
@@ -364,9 +368,10 @@ void oos_watch_add(oos_watch *watch, const char *path, size_t root, const char *
 int oos_watch_file(oos_watch *watch, int fd);
 void oos_watch_forget(oos_watch *watch, int id);
 
-/* Each folder in which a name appeared, moved or vanished since the last call, once, and each such file; 0: something was missed. False:
- * not everything is watched. */
-bool oos_watch_take(oos_watch *watch, void (*on_change)(void *context, size_t root, const char *relative),
+/* Each name that appeared, moved or vanished in a folder since the last call, and each such file; 0: something was missed. False: not
+ * everything is watched. */
+bool oos_watch_take(oos_watch *watch,
+                    void (*on_change)(void *context, size_t root, const char *relative, const char *name),
                     void (*on_wake)(void *context, int id), void *context);
 
 /* Incidents for a receiver of OpenTelemetry (OTLP/HTTP). */

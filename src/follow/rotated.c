@@ -14,7 +14,6 @@
 
 enum {
     PRINT_BYTES = 1024,
-    ENDING_BYTES = 256,
     ENTRIES_MAX = 1 << 20, /* bounds for hostile folders: names that are looked at, files of one log */
     LIST_MAX = 4096,
     TRIES_MAX = 8,
@@ -44,8 +43,8 @@ bool oos_file_identify(int fd, oos_file_id *ret_id, uint64_t *ret_size)
 
 uint64_t oos_file_ending(int fd, uint64_t read)
 {
-    char bytes[ENDING_BYTES];
-    size_t const len = (size_t)oos_min(read, ENDING_BYTES);
+    char bytes[OOS_ENDING_BYTES];
+    size_t const len = (size_t)oos_min(read, OOS_ENDING_BYTES);
     if (!len || pread(fd, bytes, len, (off_t)(read - len)) != (ssize_t)len) return 0;
     return oos_hash_known(bytes, len);
 }
@@ -91,6 +90,40 @@ uint64_t oos_rotated_print(int folder, oos_rotated *file)
     if (oos_file_identify(fd, &id, &size) && id.inode == file->id.inode) file->id.print = id.print;
     close(fd);
     return file->id.print;
+}
+
+/* Of the first `read` bytes of what is packed. */
+static uint64_t ending_inside(int fd, uint64_t read)
+{
+    enum { SOME_BYTES = 4096 };
+    char bytes[OOS_ENDING_BYTES + SOME_BYTES];
+    size_t have = 0, count = 1;
+    const char *inner;
+    oos_logstream *stream;
+    if (oos_logstream_open_fd(fd, 0, &stream, NULL) != OOMSIGHT_OK) return 0;
+    bool going = oos_logstream_next(stream, &inner);
+    while (read && going) {
+        size_t const some = (size_t)oos_min(read, SOME_BYTES);
+        going = oos_logstream_read(stream, bytes + have, some, &count, NULL) == OOMSIGHT_OK && count;
+        if (!going) break;
+        read -= count;
+        have += count;
+        if (have > OOS_ENDING_BYTES) memmove(bytes, bytes + have - OOS_ENDING_BYTES, OOS_ENDING_BYTES);
+        have = oos_min(have, (size_t)OOS_ENDING_BYTES);
+    }
+    oos_logstream_close(stream);
+    return read || !have ? 0 : oos_hash_known(bytes, have);
+}
+
+bool oos_rotated_ends(int folder, const oos_rotated *file, uint64_t read, uint64_t ending)
+{
+    if (!ending) return true;
+    int const fd = openat(folder, file->name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
+    if (fd < 0) return false;
+    if (file->packed) return ending_inside(fd, read) == ending;
+    bool const same = oos_file_ending(fd, read) == ending;
+    close(fd);
+    return same;
 }
 
 /* The number at the end of a name: -1 when there is none, or when it is a date. */

@@ -29,6 +29,13 @@ typedef struct part {
     bool packed, known; /* known: by the name it had before */
 } part;
 
+/* How far a file was read. */
+typedef struct extent {
+    oos_file_id id;
+    uint64_t read, ending;
+    int64_t written;
+} extent;
+
 struct oos_tail {
     oos_tails *shared;
     size_t root;
@@ -36,18 +43,20 @@ struct oos_tail {
     oos_reader reader;
     int fd; /* -1: not there yet, or packed */
     oos_logstream *packed;
-    uint64_t to_skip; /* of a packed file: bytes that were read before */
-    bool current;     /* this is the file under the name */
-    bool copied;      /* this is a copy of the file `id`, which was cut in place */
-    bool cut;         /* ... which was found just now */
-    bool hollow;      /* it was empty when last looked: before its first text others may have come and gone */
+    uint64_t to_skip;            /* of a packed file: bytes that were read before */
+    char last[OOS_ENDING_BYTES]; /* of it */
+    size_t last_len;
+    bool current; /* this is the file under the name */
+    bool copied;  /* this is a copy of the file `id`, which was cut in place */
+    bool cut;     /* ... which was found just now */
+    bool hollow;  /* nothing of it was read: before its first text others may have come and gone */
     oos_file_id id;
-    uint64_t byte;                 /* next to be read */
-    uint64_t ending;               /* print of the last bytes before; 0: not known */
-    uint64_t size;                 /* when last looked */
-    int64_t written;               /* when it was then, or later: what comes after it is written after that */
-    int64_t since;                 /* what was moved away after this is read, too; INT64_MAX: nothing */
-    oos_file_id parts[PARTS_KEPT]; /* of the last parts, by number modulo */
+    uint64_t byte;            /* next to be read */
+    uint64_t ending;          /* print of the last bytes before; 0: not known */
+    uint64_t size;            /* when last looked */
+    int64_t written;          /* when it was then, or later: what comes after it is written after that */
+    int64_t since;            /* what was moved away after this is read, too; INT64_MAX: nothing */
+    extent parts[PARTS_KEPT]; /* the last ones, by number modulo */
     uint32_t part_number;
     part backlog[HELD_MAX]; /* to be read before the log itself */
     size_t backlog_count, backlog_at;
@@ -91,7 +100,7 @@ oomsight_status oos_tail_open(oos_tails *shared, size_t root, const char *relati
     if (shared->roots->list[root].kind == OOS_ROOT_STREAM) {
         tail->stream = tail->current = true;
         tail->fd = STDIN_FILENO;
-        tail->parts[0] = tail->id = (oos_file_id){.inode = 1, .print = (uint64_t)tail->caught_up};
+        tail->parts[0].id = tail->id = (oos_file_id){.inode = 1, .print = (uint64_t)tail->caught_up};
         from = NULL;
     }
     if (from) {
@@ -153,17 +162,8 @@ static int open_folder(const oos_tail *tail, char name[OOS_ROTATED_NAME_BYTES])
 static uint64_t prior_of(const oos_tail *tail, uint32_t number)
 {
     if (number == 0 || !tail->begun) return tail->from.prior;
-    uint64_t const print = tail->parts[(number - 1) % PARTS_KEPT].print;
+    uint64_t const print = tail->parts[(number - 1) % PARTS_KEPT].id.print;
     return print ? print : number == 1 ? tail->from.prior : 0;
-}
-
-static bool file_ends_as_read(int folder, const char *name, const oos_standing *was)
-{
-    if (!was->ending) return true;
-    int const fd = openat(folder, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
-    bool const same = fd >= 0 && oos_file_ending(fd, was->read) == was->ending;
-    if (fd >= 0) close(fd);
-    return same;
 }
 
 /* Where in the list the file is that was read; `count` when it is not there. `copied`: it was copied before it was cut in place,
@@ -174,14 +174,13 @@ static size_t find_rotated(int folder, oos_rotated *list, size_t count, const oo
     for (size_t i = 0; i < count; i++) {
         if (list[i].packed || list[i].id.inode != id->inode) continue;
         oos_rotated_print(folder, &list[i]);
-        if (oos_file_same(&list[i].id, id)) return i;
-    }
-    for (size_t i = count; copied && id->print && i-- > 0;)
-        if (!list[i].packed && oos_rotated_print(folder, &list[i]) == id->print &&
-            file_ends_as_read(folder, list[i].name, was))
+        if (oos_file_same(&list[i].id, id) && oos_rotated_ends(folder, &list[i], was->read, was->ending))
             return i;
+    }
     for (size_t i = count; id->print && i-- > 0;)
-        if (list[i].packed && oos_rotated_print(folder, &list[i]) == id->print) return i;
+        if ((list[i].packed || copied) && oos_rotated_print(folder, &list[i]) == id->print &&
+            oos_rotated_ends(folder, &list[i], was->read, was->ending))
+            return i;
     return count;
 }
 
@@ -279,20 +278,24 @@ static oomsight_status begin_part(oos_tail *tail, const oos_file_id *id, uint64_
     oos_collector_point const at = oos_collector_at(oos_explainer_collector(tail->reader.explainer));
     if (at.open && tail->part_number + 1 - at.first_part >= PARTS_KEPT)
         OOS_TRY(oos_explainer_settle(tail->reader.explainer, reterr));
+    if (tail->begun)
+        tail->parts[tail->part_number % PARTS_KEPT] =
+            (extent){tail->id, tail->byte, tail->ending, tail->written};
     tail->begun = true;
     tail->id = *id;
     tail->byte = byte;
-    tail->ending = 0;
+    tail->ending = tail->fd >= 0 && !tail->packed ? oos_file_ending(tail->fd, byte) : 0;
+    tail->last_len = 0;
     tail->written = written_at(tail->fd);
     tail->copied = tail->cut = tail->moved = false;
-    tail->hollow = tail->current && !byte && !id->print;
+    tail->hollow = tail->current && !byte;
     tail->gone_at = 0;
     if (!first) {
         oos_scan_origin const start = {.growing = true, .byte = byte, .lines = lines};
         OOS_TRY(oos_explainer_next_part(tail->reader.explainer, &start, reterr));
         tail->part_number++;
     }
-    tail->parts[tail->part_number % PARTS_KEPT] = *id;
+    tail->parts[tail->part_number % PARTS_KEPT].id = *id;
     return OOMSIGHT_OK;
 }
 
@@ -380,17 +383,27 @@ static oomsight_status open_next(oos_tail *tail, oomsight_error *reterr)
     tail->away = false;
     OOS_TRY(begin_part(tail, &id, same ? from->byte : 0, same ? from->lines : 0, reterr));
     if (!same) return OOMSIGHT_OK;
-    tail->hollow = !from->byte && !from->id.print;
-    if (from->read == from->byte) tail->ending = from->ending;
+    tail->hollow = !from->read;
+    if (tail->hollow) tail->written = from->written;
     return OOMSIGHT_OK;
 }
 
 /* ---- reading ---- */
 
+static void keep_last(oos_tail *tail, const char *bytes, size_t len)
+{
+    size_t const some = oos_min(len, sizeof tail->last),
+                 old = oos_min(tail->last_len, sizeof tail->last - some);
+    memmove(tail->last, tail->last + tail->last_len - old, old);
+    memcpy(tail->last + old, bytes + len - some, some);
+    tail->last_len = old + some;
+}
+
 static oomsight_status read_packed(oos_tail *tail, char *room, size_t capacity, size_t *ret_count)
 {
     for (;;) {
         OOS_TRY(oos_logstream_read(tail->packed, room, capacity, ret_count, NULL));
+        keep_last(tail, room, *ret_count);
         if (tail->to_skip == 0 || *ret_count == 0) return OOMSIGHT_OK;
         if (*ret_count > tail->to_skip) {
             *ret_count -= (size_t)tail->to_skip;
@@ -449,12 +462,14 @@ static oomsight_status read_some(oos_tail *tail, bool all, size_t *ret_count, bo
         tail->wide = count > 1 && (memcmp(room, "\xff\xfe", 2) == 0 || memcmp(room, "\xfe\xff", 2) == 0);
     if (tail->byte == 0 && !tail->id.print) {
         tail->id.print = oos_file_print(room, count);
-        tail->parts[tail->part_number % PARTS_KEPT] = tail->id;
+        tail->parts[tail->part_number % PARTS_KEPT].id = tail->id;
     }
     uint64_t const before = oos_linescan_lines(oos_explainer_scan(tail->reader.explainer));
     OOS_TRY(oos_linescan_took(oos_explainer_scan(tail->reader.explainer), count, reterr));
     tail->byte += count;
-    tail->ending = tail->packed || tail->stream ? 0 : oos_file_ending(tail->fd, tail->byte);
+    tail->ending = tail->stream   ? 0
+                   : tail->packed ? oos_hash_known(tail->last, tail->last_len)
+                                  : oos_file_ending(tail->fd, tail->byte);
     tail->shared->bytes += count;
     tail->shared->lines += oos_linescan_lines(oos_explainer_scan(tail->reader.explainer)) - before;
     *ret_count = count;
@@ -468,7 +483,7 @@ static bool is_cut(oos_tail *tail)
 {
     oos_file_id id;
     int64_t const written = written_at(tail->fd);
-    if (written == tail->written && tail->size == tail->byte) return false; /* as it was */
+    if (tail->hollow || (written == tail->written && tail->size == tail->byte)) return false; /* as it was */
     tail->written = written;
     if (!oos_file_identify(tail->fd, &id, &tail->size)) return false;
     if (tail->size >= tail->byte && !ends_as_read(tail->fd, tail->byte, tail->ending)) return true;
@@ -476,14 +491,17 @@ static bool is_cut(oos_tail *tail)
            (tail->id.print && !id.print);
 }
 
-/* The first text of a file that was empty: it may have been filled, copied and cut again since, or moved away. True: those come first. */
+/* A file of which nothing was read has changed: it may have been filled, copied and cut since, or moved away. True: those come first. */
 static bool others_came_first(oos_tail *tail)
 {
     struct stat is;
-    if (!tail->hollow || fstat(tail->fd, &is) != 0 || is.st_size == 0) return false;
-    tail->hollow = false;
-    oos_standing const was = {.id = tail->id, .written = tail->caught_up};
-    if (fill_backlog(tail, &was, IF_GROWN, false) && !tail->backlog_count) return false;
+    if (!tail->hollow || fstat(tail->fd, &is) != 0) return false;
+    int64_t const written = written_at(tail->fd);
+    bool const changed = written != tail->written || (uint64_t)is.st_size != tail->size;
+    oos_standing const was = here(tail, tail->written);
+    tail->hollow = is.st_size == 0;
+    tail->written = written;
+    if (!changed || (fill_backlog(tail, &was, IF_GROWN, false) && !tail->backlog_count)) return false;
     close_part(tail);
     return true;
 }
@@ -511,10 +529,6 @@ static oomsight_status check_name(oos_tail *tail, int64_t now, bool *ret_again, 
     struct stat is;
     tail->check_at = now;
     tail->check = false;
-    if (is_cut(tail)) {
-        *ret_again = true;
-        return start_over(tail, reterr);
-    }
     if (!oos_roots_stat(tail->shared->roots, tail->root, tail->relative, &is)) {
         if (!tail->gone_at) tail->gone_at = now;
         *ret_gone = now - tail->gone_at >= GONE_MS;
@@ -595,6 +609,9 @@ oomsight_status oos_tail_step(oos_tail *tail, uint64_t most_bytes, int64_t now, 
         } else if (!tail->current) {
             OOS_TRY(go_on(tail, reterr));
             again = true;
+        } else if (is_cut(tail)) {
+            again = true;
+            OOS_TRY(start_over(tail, reterr));
         } else if (tail->check || tail->moved || now - tail->check_at >= CHECK_MS) {
             OOS_TRY(check_name(tail, now, &again, &gone, reterr));
         }
@@ -631,13 +648,14 @@ bool oos_tail_stands(const oos_tail *tail, oos_standing *ret_point)
     if (!tail->begun) return true; /* not read yet: as it was found */
     bool const open = at.open && tail->part_number - at.first_part < PARTS_KEPT;
     uint32_t const number = open ? at.first_part : tail->part_number;
-    bool const here = number == tail->part_number;
-    ret_point->id = tail->parts[number % PARTS_KEPT];
+    extent const now = {tail->id, tail->byte, tail->ending, tail->written},
+                 end = number == tail->part_number ? now : tail->parts[number % PARTS_KEPT];
+    ret_point->id = end.id;
     ret_point->prior = prior_of(tail, number);
-    ret_point->read = here ? tail->byte : 0;
-    ret_point->ending = here ? tail->ending : 0;
+    ret_point->read = end.read;
+    ret_point->ending = end.ending;
+    ret_point->written = end.written;
     ret_point->time = tail->caught_up;
-    ret_point->written = tail->written;
     if (!open) return true;
     ret_point->byte = at.first_byte;
     ret_point->lines = at.first_line ? at.first_line - 1 : 0;
@@ -680,16 +698,26 @@ void oos_tail_measure(oos_tail *tail)
         tail->size = (uint64_t)is.st_size;
 }
 
+/* Without a time before ".log": by that some name what they move away, and it is told under either name. */
+static uint64_t print_of_path(const char *path)
+{
+    size_t const len = strlen(path), end = len > 4 && strcmp(path + len - 4, ".log") == 0 ? len - 4 : len;
+    size_t at = end, digits = 0;
+    for (; at > 0 && strchr("0123456789-_:T.", path[at - 1]); at--)
+        digits += path[at - 1] >= '0' && path[at - 1] <= '9';
+    if (digits < 8 || at == 0 || path[at - 1] == '/') at = end;
+    return oos_hash_add(oos_hash_add(OOS_HASH_START, path, at), path + end, len - end);
+}
+
 uint64_t oos_tail_incident_id(const oos_tail *tail, const oos_incident *incident)
 {
-    const oos_file_id *id = &tail->parts[incident->first_part % PARTS_KEPT];
+    const oos_file_id *id = &tail->parts[incident->first_part % PARTS_KEPT].id;
     /* A file that was packed has another inode; a time tells as much: that of the day, since its year may be a guess by our clock. */
     bool const timed = incident->first_time != OOS_TIME_NONE && id->print;
     uint64_t const figures[] = {timed ? 0 : id->inode, id->print, incident->first_byte,
                                 timed ? (uint64_t)(incident->first_time % OOS_DAY_NS) : 0,
                                 oos_value(incident, OOS_NUMBER_tried)};
-    return oos_hash_add(oos_hash_add(OOS_HASH_START, tail->path, strlen(tail->path)), figures,
-                        sizeof figures);
+    return oos_hash_add(print_of_path(tail->path), figures, sizeof figures);
 }
 
 bool oos_tail_has(const oos_tail *tail, const oos_file_id *id)
@@ -699,7 +727,7 @@ bool oos_tail_has(const oos_tail *tail, const oos_file_id *id)
     for (size_t i = tail->backlog_at; i < tail->backlog_count; i++)
         has |= oos_file_same(&tail->backlog[i].id, id);
     for (uint32_t i = 0; i < PARTS_KEPT && i <= tail->part_number; i++)
-        has |= oos_file_same(&tail->parts[i], id);
+        has |= oos_file_same(&tail->parts[i].id, id);
     return has;
 }
 

@@ -11,13 +11,12 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 
-enum { WATCHES_MAX = 65536, EVENTS_BYTES = 64 << 10, READS_MAX = 64 };
+enum { WATCHES_MAX = 65536, EVENTS_BYTES = 64 << 10, READS_MAX = 4 };
 
 typedef struct folder {
     int id;
     size_t root;
     char *relative;
-    bool changed, gone;
     UT_hash_handle hh;
 } folder;
 
@@ -108,64 +107,27 @@ void oos_watch_forget(oos_watch *watch, int id)
     inotify_rm_watch(watch->fd, id);
 }
 
-typedef struct taker {
-    void (*on_change)(void *context, size_t root, const char *relative);
-    void (*on_wake)(void *context, int id);
-    void *context;
-    bool changed;
-} taker;
-
-/* Events only say where to look. */
-static bool read_events(oos_watch *watch, taker *to)
-{
-    alignas(struct inotify_event) char bytes[EVENTS_BYTES];
-    ssize_t const count = read(watch->fd, bytes, sizeof bytes);
-    for (ssize_t at = 0; at < count;) {
-        const struct inotify_event *event = (const void *)(bytes + at);
-        folder *f;
-        HASH_FIND_INT(watch->folders, &event->wd, f);
-        if (event->mask & IN_Q_OVERFLOW)
-            to->on_wake(to->context, 0);
-        else if (f)
-            f->changed = to->changed = true;
-        else if (!(event->mask & IN_IGNORED))
-            to->on_wake(to->context, event->wd);
-        if (f && event->mask & IN_IGNORED) f->gone = true;
-        at += (ssize_t)(sizeof *event + event->len);
-    }
-    return count > 0;
-}
-
-/* Looking adds and forgets folders: the changed ones are listed first. */
-static bool tell_changes(oos_watch *watch, const taker *to)
-{
-    int *ids = malloc((HASH_COUNT(watch->folders) + 1) * sizeof *ids);
-    size_t count = 0;
-    folder *f, *next;
-    if (!ids) return false;
-    HASH_ITER(hh, watch->folders, f, next)
-    {
-        if (f->gone)
-            forget(watch, f);
-        else if (f->changed)
-            ids[count++] = f->id;
-    }
-    for (size_t i = 0; i < count; i++) {
-        HASH_FIND_INT(watch->folders, &ids[i], f);
-        if (!f || !f->changed) continue;
-        f->changed = false;
-        char *relative = strdup(f->relative);
-        if (relative) to->on_change(to->context, f->root, relative);
-        free(relative);
-    }
-    free(ids);
-    return true;
-}
-
-bool oos_watch_take(oos_watch *watch, void (*on_change)(void *context, size_t root, const char *relative),
+bool oos_watch_take(oos_watch *watch,
+                    void (*on_change)(void *context, size_t root, const char *relative, const char *name),
                     void (*on_wake)(void *context, int id), void *context)
 {
-    taker to = {on_change, on_wake, context, false};
-    for (int i = 0; i < READS_MAX && read_events(watch, &to); i++) continue;
-    return (!to.changed || tell_changes(watch, &to)) && !watch->missing;
+    alignas(struct inotify_event) char bytes[EVENTS_BYTES];
+    ssize_t count;
+    for (int i = 0; i < READS_MAX && (count = read(watch->fd, bytes, sizeof bytes)) > 0; i++)
+        for (ssize_t at = 0; at < count;) {
+            const struct inotify_event *event = (const void *)(bytes + at);
+            folder *f;
+            at += (ssize_t)(sizeof *event + event->len);
+            HASH_FIND_INT(watch->folders, &event->wd, f);
+            if (event->mask & IN_Q_OVERFLOW)
+                on_wake(context, 0);
+            else if (!f && !(event->mask & IN_IGNORED))
+                on_wake(context, event->wd);
+            else if (f && event->mask & IN_IGNORED)
+                forget(watch, f), f = NULL;
+            char *relative = f && event->len ? strdup(f->relative) : NULL; /* looking may forget it */
+            if (relative) on_change(context, f->root, relative, event->name);
+            free(relative);
+        }
+    return !watch->missing;
 }

@@ -527,6 +527,21 @@ def case_names_of_its_own(folder):
     C.claim({name for _, name in ids[101] | ids[102] | ids[103] | ids[105]} == {"e.log"} and {name for _, name in ids[900]} == {"e-1.log"}, "under its first name", ids)
 
 
+def case_moved_before_it_was_known(folder):
+    """Told under its first name, and killed before a position was written; what it was moved to has the same id."""
+    log, state = os.path.join(folder, "e.log"), os.path.join(folder, "state")
+    write(log, plain(["first"] + START + failure(100)))
+    ids = set()
+    for _ in range(2):
+        f = Follower(BINARY, "--state", state, folder)
+        ids |= {one["id"] for one in f.wait_for(1)}
+        f.stop(signal.SIGKILL)
+        if os.path.exists(log):
+            os.rename(log, os.path.join(folder, "e.2026-01-02_03-04-05_000001.log"))
+        shutil.rmtree(state)
+    C.claim(len(ids) == 1, "one id", ids)
+
+
 def case_same_inode_other_text(folder):
     """Started again into the same file while nobody looked: the first line is equal, the text longer."""
     log, state = os.path.join(folder, "a.log"), os.path.join(folder, "state")
