@@ -245,6 +245,7 @@ static bool fill_once(oos_tail *tail, int folder, const char *name, const oos_st
         to->known = true;
     }
     free(list);
+    oos_assert(tail->backlog_count <= HELD_MAX);
     return held || tail->backlog_count > 0;
 }
 
@@ -397,6 +398,7 @@ static void keep_last(oos_tail *tail, const char *bytes, size_t len)
     memmove(tail->last, tail->last + tail->last_len - old, old);
     memcpy(tail->last + old, bytes + len - some, some);
     tail->last_len = old + some;
+    oos_assert(tail->last_len <= sizeof tail->last);
 }
 
 static oomsight_status read_packed(oos_tail *tail, char *room, size_t capacity, size_t *ret_count)
