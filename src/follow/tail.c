@@ -700,14 +700,18 @@ void oos_tail_measure(oos_tail *tail)
         tail->size = (uint64_t)is.st_size;
 }
 
-/* Without a time before ".log": by that some name what they move away, and it is told under either name. */
+/* Without a time before ".log" (".2026-01-02_03-04-05", "-20260102"): by that some name what they move away, and it is told under either name. */
 static uint64_t print_of_path(const char *path)
 {
+    static const char figures[] = "0123456789";
     size_t const len = strlen(path), end = len > 4 && strcmp(path + len - 4, ".log") == 0 ? len - 4 : len;
-    size_t at = end, digits = 0;
-    for (; at > 0 && strchr("0123456789-_:T.", path[at - 1]); at--)
-        digits += path[at - 1] >= '0' && path[at - 1] <= '9';
-    if (digits < 8 || at == 0 || path[at - 1] == '/') at = end;
+    size_t at = end;
+    while (at > 0 && strchr("0123456789-_:T.", path[at - 1])) at--;
+    for (; at < end; at++) {
+        size_t const digits = strspn(path + at + 1, figures);
+        bool const date = digits >= 8 || (digits == 4 && path[at + 5] == '-');
+        if (at > 0 && path[at - 1] != '/' && strchr(".-_", path[at]) && date) break;
+    }
     return oos_hash_add(oos_hash_add(OOS_HASH_START, path, at), path + end, len - end);
 }
 

@@ -529,7 +529,7 @@ def case_names_of_its_own(folder):
 
 def case_moved_before_it_was_known(folder):
     """Told under its first name, and killed before a position was written; what it was moved to has the same id."""
-    log, state = os.path.join(folder, "e.log"), os.path.join(folder, "state")
+    log, state = os.path.join(folder, "e-7.log"), os.path.join(folder, "state")
     write(log, plain(["first"] + START + failure(100)))
     ids = set()
     for _ in range(2):
@@ -537,7 +537,7 @@ def case_moved_before_it_was_known(folder):
         ids |= {one["id"] for one in f.wait_for(1)}
         f.stop(signal.SIGKILL)
         if os.path.exists(log):
-            os.rename(log, os.path.join(folder, "e.2026-01-02_03-04-05_000001.log"))
+            os.rename(log, os.path.join(folder, "e-7.2026-01-02_03-04-05_000001.log"))
         shutil.rmtree(state)
     C.claim(len(ids) == 1, "one id", ids)
 
