@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-enum { MOST_FILES = 4096, TEXT_ENOUGH_BYTES = 1 << 20, FILE_MS = 5000 };
+enum { MOST_FILES = 4096, TEXT_ENOUGH_BYTES = 1 << 20, FILE_MS = 5000, FILE_QUIET_MS = 30000 };
 
 struct oomsight_agent {
     oos_arena *arena; /* knowledge and parameters */
@@ -22,7 +22,8 @@ struct oomsight_agent {
     const char *metrics_file; /* NULL: none */
     char *metrics_fresh;      /* beside it, moved over it */
     int64_t filed_at;
-    bool busy, file_told;
+    uint64_t filed_bytes; /* what was read then */
+    bool busy, news, file_told;
     void (*on_trouble)(void *context, const char *path, const char *sentence);
     void *trouble_context;
 };
@@ -133,11 +134,16 @@ static void write_file(oomsight_agent *a, const char *text)
     a->file_told = true;
 }
 
+/* Less often while nothing is read and nothing is told. */
 static void publish(oomsight_agent *a, bool last)
 {
     int64_t const now = oos_clock_ms();
+    uint64_t const bytes = oos_agent_bytes(a->agent);
+    int64_t const pause = a->news || bytes != a->filed_bytes ? FILE_MS : FILE_QUIET_MS;
     char *text;
-    if (!a->metrics_file || (!last && a->filed_at && now - a->filed_at < FILE_MS)) return;
+    if (!a->metrics_file || (!last && a->filed_at && now - a->filed_at < pause)) return;
+    a->filed_bytes = bytes;
+    a->news = false;
     oos_text all = {0};
     oos_report_metrics(a->metrics, a->agent, &all);
     if (oos_text_take(&all, &text, NULL) != OOMSIGHT_OK) return;
@@ -171,6 +177,7 @@ oomsight_status oomsight_agent_poll(oomsight_agent *a, int wait_ms, const char *
         if (wait_ms > 0 && !a->busy) oos_agent_wait(a->agent, wait_ms);
         OOS_TRY(oos_agent_step(a->agent, &a->busy, reterr));
     }
+    a->news |= a->teller.incidents > 0;
     publish(a, false);
     return hand_out(a, ret_text, ret_bytes, reterr);
 }
@@ -185,6 +192,7 @@ void oomsight_agent_refused(oomsight_agent *a)
 {
     oos_metrics_write_error(a->metrics);
     oos_agent_measure(a->agent);
+    a->news = true;
     publish(a, false);
 }
 
@@ -207,7 +215,7 @@ int oomsight_agent_found_oom(const oomsight_agent *a)
 
 uint64_t oomsight_agent_bytes_read(const oomsight_agent *a)
 {
-    return oos_agent_look(a->agent).bytes;
+    return oos_agent_bytes(a->agent);
 }
 
 int oomsight_agent_stands(const char *state_dir, uint64_t device, uint64_t inode, uint64_t *ret_byte)

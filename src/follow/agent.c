@@ -1,5 +1,5 @@
-/* One thread, a round of all files a few times a second. Growth is found by asking each file (a thousand files cost a
- * hundredth of a core), new and moved files by inotify, and by looking at all folders now and then. */
+/* One thread, a round of the files that are due a few times a second. Growth is found by asking each file; one that was quiet for a while sleeps
+ * until inotify tells of it. New and moved files are found by inotify, and by looking at all folders now and then. */
 #include "follow/follow.h"
 #include "base/file.h"
 #include "base/locale.h"
@@ -17,6 +17,7 @@ enum {
     STEP_MAX_BYTES = 1 << 20, /* of one file, then it is another's turn */
     SEARCH_MS = 2000,         /* between two looks at all folders, when nobody tells of changes */
     SEARCH_WATCHED_MS = 60000,
+    SEARCH_CROWDED_MS = 500, /* some wait for a place */
     SAVE_MS = 1000,
     SYNC_MS = 10000,
     SPARE_FILES = 64, /* descriptors for everything else */
@@ -26,21 +27,14 @@ enum {
     LOOK_PART = 10      /* ... one that was quiet for a while after a tenth of it */
 };
 
-/* A file that another name was moved to, while the log that it was is followed; what is under the new name was read when that one has gone on. */
-typedef struct moved {
-    char *path;
-    const char *relative; /* within */
-    size_t root;
-    oos_file_id id;
-    UT_hash_handle hh;
-} moved;
-
 typedef struct item {
     oos_tail *tail;
     const char *path; /* the tail's */
     size_t root;
     uint64_t round;               /* in which it was read last */
     int64_t quiet_since, look_at; /* nothing has come since; when it is looked at next */
+    int watch;                    /* who tells when it changes; 0: nobody, -1: nobody can */
+    bool stepped;                 /* since positions were written */
     UT_hash_handle hh;
 } item;
 
@@ -51,16 +45,17 @@ struct oos_agent {
     oos_state *state;
     oos_watch *watch; /* NULL: the system has none to give */
     item *items;
-    moved *moved; /* by path */
     size_t most_files;
     uint64_t round;
+    int64_t next_look; /* until then all files sleep */
     int64_t searched_at, search_took, saved_at, synced_at;
     int64_t
         searched_on; /* when the last search of all folders began, in nanoseconds since 1970; 0: none yet */
     uint64_t state_errors, left_out, leaving_out;
     bool too_many_told, state_told;
-    bool rested; /* a file made room for another: it is looked for again */
-    bool undelivered;
+    bool missed;      /* by inotify: all is looked for again */
+    bool rested;      /* a file made room for another: it is looked for again */
+    bool unsaved;     /* something was read since positions were written */
     bool interrupted; /* the round goes on with the next step */
     bool stream_over; /* standard input has ended */
 };
@@ -76,7 +71,7 @@ static size_t files_allowed(size_t wanted)
     struct rlimit limit;
     if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return wanted;
     if (limit.rlim_cur < wanted + SPARE_FILES && limit.rlim_cur < limit.rlim_max) {
-        limit.rlim_cur = oos_min((uint64_t)limit.rlim_max, (uint64_t)wanted + SPARE_FILES);
+        limit.rlim_cur = oos_min((uint64_t)limit.rlim_max, 2 * (uint64_t)wanted + SPARE_FILES);
         setrlimit(RLIMIT_NOFILE, &limit);
         getrlimit(RLIMIT_NOFILE, &limit);
     }
@@ -110,6 +105,7 @@ oomsight_status oos_agent_open(const oos_knowledge *knowledge, const oos_agent_p
 static void drop_item(oos_agent *agent, item *it)
 {
     HASH_DEL(agent->items, it);
+    if (it->watch > 0) oos_watch_forget(agent->watch, it->watch);
     oos_tail_close(it->tail);
     free(it);
 }
@@ -125,20 +121,11 @@ static void rest_item(oos_agent *agent, item *it)
     drop_item(agent, it);
 }
 
-static void drop_moved(oos_agent *agent, moved *m)
-{
-    HASH_DEL(agent->moved, m);
-    free(m->path);
-    free(m);
-}
-
 void oos_agent_close(oos_agent *agent)
 {
     if (!agent) return;
     item *it, *next;
     HASH_ITER(hh, agent->items, it, next) drop_item(agent, it);
-    moved *m, *after;
-    HASH_ITER(hh, agent->moved, m, after) drop_moved(agent, m);
     oos_watch_close(agent->watch);
     oos_state_close(agent->state);
     oos_roots_close(&agent->roots);
@@ -173,16 +160,8 @@ static void leave_out(oos_agent *agent, const char *path)
     agent->too_many_told = true;
 }
 
-/* Whose file it is, or was. */
-static oos_tail_share share_of(const oos_agent *agent, const char *path, const oos_file_id *id)
-{
-    oos_tail_share share = OOS_TAIL_NOT;
-    for (const item *it = agent->items; it && share == OOS_TAIL_NOT; it = it->hh.next)
-        if (oos_roots_is_longer(path, it->path)) share = oos_tail_has(it->tail, id);
-    return share;
-}
-
-/* Its text is told under the name that it had. When the log that it was is not there any more, this is it: then it goes on where that one stood. */
+/* A log that was moved to a name that is a log's, too: its text is told under the name that it had, and what is under the new name was read when that
+ * one has gone on. When the log that it was is not there any more, this is it: then it goes on where that one stood. */
 static bool is_moved(oos_agent *agent, size_t root, const char *relative, const char *path,
                      oos_standing *from, bool *known)
 {
@@ -192,48 +171,20 @@ static bool is_moved(oos_agent *agent, size_t root, const char *relative, const 
     int const fd = oos_roots_open_file(&agent->roots, root, relative);
     bool const told = fd >= 0 && oos_file_identify(fd, &id, &size) && id.print;
     if (fd >= 0) close(fd);
-    if (!told) return false;
-    if (share_of(agent, path, &id) == OOS_TAIL_NOT) {
-        const char *owner = oos_state_owner(agent->state, path, &id);
-        if (!owner) return false;
-        if (stat(owner, &is) != 0) {
-            *known = oos_state_find(agent->state, owner, from);
-            oos_state_forget(agent->state, owner);
-            return false;
-        }
+    bool has = false;
+    for (const item *it = agent->items; told && it && !has; it = it->hh.next)
+        has = oos_roots_is_longer(path, it->path) && oos_tail_has(it->tail, &id);
+    const char *owner = told && !has && !*known ? oos_state_owner(agent->state, path, &id) : NULL;
+    if (owner && stat(owner, &is) != 0) {
+        *known = oos_state_find(agent->state, owner, from);
+        oos_state_forget(agent->state, owner);
+        return false;
     }
-    moved *m = calloc(1, sizeof *m);
-    if (!m || !(m->path = strdup(path))) return free(m), true;
-    m->relative = m->path + strlen(path) - strlen(relative);
-    oos_assert(strcmp(m->relative, relative) == 0);
-    m->root = root;
-    m->id = id;
-    HASH_ADD_KEYPTR(hh, agent->moved, m->path, strlen(m->path), m);
-    if (OOS_IN_TABLE(m)) return true;
-    free(m->path);
-    free(m);
-    return true;
-}
-
-/* With the position of the log that went on also that this one was read. */
-static void put_moved(oos_agent *agent)
-{
-    moved *m, *next;
-    HASH_ITER(hh, agent->moved, m, next)
-    {
-        struct stat is;
-        oos_tail_share const share = share_of(agent, m->path, &m->id);
-        if (share == OOS_TAIL_READS) continue;
-        if (share == OOS_TAIL_HAS_READ && oos_roots_stat(&agent->roots, m->root, m->relative, &is)) {
-            oos_standing const point = {.id = m->id,
-                                        .byte = (uint64_t)is.st_size,
-                                        .read = (uint64_t)is.st_size,
-                                        .time = oos_logtime_now(),
-                                        .clock = OOS_TIME_NONE};
-            oos_state_put(agent->state, m->path, &point);
-        }
-        drop_moved(agent, m);
-    }
+    if (!has && !owner) return false;
+    oos_standing const point = {
+        .id = id, .byte = size, .read = size, .time = oos_logtime_now(), .clock = OOS_TIME_NONE};
+    oos_state_put(agent->state, path, &point);
+    return agent->unsaved = true;
 }
 
 static void add_file(oos_agent *agent, size_t root, const char *relative, const char *path)
@@ -249,7 +200,7 @@ static void add_file(oos_agent *agent, size_t root, const char *relative, const 
         return;
     }
     bool known = oos_state_find(agent->state, path, &from);
-    if (!known && there && is_moved(agent, root, relative, path, &from, &known)) return;
+    if (there && is_moved(agent, root, relative, path, &from, &known)) return;
     item *it = calloc(1, sizeof *it);
     if (!it || oos_tail_open(&agent->shared, root, relative, known ? &from : NULL,
                              agent->searched_on ? agent->searched_on : oos_state_since(agent->state),
@@ -260,11 +211,18 @@ static void add_file(oos_agent *agent, size_t root, const char *relative, const 
     }
     it->path = oos_tail_look_at(it->tail).path;
     it->root = root;
+    agent->next_look = 0;
     HASH_ADD_KEYPTR(hh, agent->items, it->path, strlen(it->path), it);
     if (OOS_IN_TABLE(it)) return;
     trouble(agent, path, "no memory to follow it");
     oos_tail_close(it->tail);
     free(it);
+}
+
+static void wake(oos_agent *agent, item *it)
+{
+    oos_tail_check_soon(it->tail);
+    agent->next_look = it->look_at = 0;
 }
 
 static void on_file(void *context, size_t root, const char *relative)
@@ -274,15 +232,8 @@ static void on_file(void *context, size_t root, const char *relative)
     char *path = oos_roots_path(&agent->roots, root, relative);
     if (!path) return;
     HASH_FIND_STR(agent->items, path, it);
-    moved *m;
-    HASH_FIND_STR(agent->moved, path, m);
-    if (m) {
-        free(path);
-        return;
-    }
     if (it) {
-        oos_tail_check_soon(it->tail);
-        it->look_at = 0;
+        wake(agent, it);
     } else {
         add_file(agent, root, relative, path);
     }
@@ -298,20 +249,45 @@ static void on_folder(void *context, size_t root, const char *relative, int fd)
     free(path);
 }
 
-static void search_one(oos_agent *agent, size_t root, const char *relative)
+/* `name`: only this entry of the folder; NULL: all. */
+static void search_one(oos_agent *agent, size_t root, const char *relative, const char *name)
 {
     oos_root_finder finder = {
         .context = agent, .on_file = on_file, .on_folder = on_folder, .entries_left = ENTRIES_MAX};
-    oos_roots_find(&agent->roots, root, relative, &finder);
+    oos_roots_find(&agent->roots, root, relative, name, &finder);
     if (!finder.entries_left && !agent->too_many_told) {
         agent->too_many_told = true;
         trouble(agent, agent->roots.list[root].path, "too many entries; the rest is not looked at");
     }
 }
 
-static void on_change(void *context, size_t root, const char *relative)
+/* What has gone from there is looked for by its name. */
+static void on_change(void *context, size_t root, const char *relative, const char *name)
 {
-    search_one(context, root, relative);
+    oos_agent *agent = context;
+    char *inside = NULL, *path = NULL;
+    item *it = NULL;
+    search_one(agent, root, relative, name);
+    if (asprintf(&inside, "%s%s%s", relative, *relative ? "/" : "", name) >= 0)
+        path = oos_roots_path(&agent->roots, root, inside);
+    else
+        inside = NULL;
+    if (path) HASH_FIND_STR(agent->items, path, it);
+    if (it) wake(agent, it);
+    free(inside);
+    free(path);
+}
+
+/* Several may be the same file. `watch` 0: anything may have happened. */
+static void on_wake(void *context, int watch)
+{
+    oos_agent *agent = context;
+    agent->missed |= !watch;
+    for (item *it = agent->items; it; it = it->hh.next) {
+        if (it->watch <= 0 || (watch && it->watch != watch)) continue;
+        if (watch) it->watch = 0;
+        wake(agent, it);
+    }
 }
 
 /* A folder that is not there cannot be watched. */
@@ -329,14 +305,15 @@ static bool all_there(const oos_agent *agent)
 static void search(oos_agent *agent, int64_t now)
 {
     bool complete = false;
-    if (agent->watch) complete = oos_watch_take(agent->watch, on_change, agent);
-    complete = complete && all_there(agent) && !agent->rested && !agent->left_out;
-    int64_t pause = complete ? SEARCH_WATCHED_MS : SEARCH_MS;
+    if (agent->watch) complete = oos_watch_take(agent->watch, on_change, on_wake, agent);
+    complete = complete && all_there(agent) && !agent->rested && !agent->left_out && !agent->missed;
+    int64_t pause = complete ? SEARCH_WATCHED_MS : agent->left_out ? SEARCH_CROWDED_MS : SEARCH_MS;
     if (pause < agent->search_took * 10) pause = agent->search_took * 10;
     if (agent->searched_at && now - agent->searched_at < pause) return;
     int64_t const begun = oos_logtime_now();
     agent->leaving_out = 0;
-    for (size_t i = 0; i < agent->roots.count; i++) search_one(agent, i, "");
+    agent->missed = false;
+    for (size_t i = 0; i < agent->roots.count; i++) search_one(agent, i, "", NULL);
     agent->left_out = agent->leaving_out;
     agent->searched_on = begun;
     agent->searched_at = now;
@@ -345,11 +322,20 @@ static void search(oos_agent *agent, int64_t now)
 
 /* ---- a round ---- */
 
-static void look_later(item *it, bool grew, int64_t now)
+/* Once it is watched it is looked at once more, for what came before. */
+static void look_later(oos_agent *agent, item *it, bool grew, int64_t now)
 {
-    if (grew || !oos_tail_rests(it->tail)) it->quiet_since = now;
-    int64_t const pause = (now - it->quiet_since) / LOOK_PART;
-    it->look_at = now + (pause < LOOK_MAX_MS ? pause : LOOK_MAX_MS);
+    bool const rests = !grew && oos_tail_rests(it->tail);
+    if (!rests) it->quiet_since = now;
+    if (!rests && it->watch > 0) oos_watch_forget(agent->watch, it->watch);
+    if (!rests) it->watch = 0;
+    int64_t pause = (now - it->quiet_since) / LOOK_PART;
+    if (pause > LOOK_MAX_MS) pause = it->watch > 0 ? SEARCH_WATCHED_MS : LOOK_MAX_MS;
+    if (pause == LOOK_MAX_MS && !it->watch && agent->watch) {
+        it->watch = oos_watch_file(agent->watch, oos_tail_file(it->tail));
+        pause = 0;
+    }
+    it->look_at = now + pause;
 }
 
 oomsight_status oos_agent_step(oos_agent *agent, bool *ret_busy, oomsight_error *reterr)
@@ -361,19 +347,27 @@ oomsight_status oos_agent_step(oos_agent *agent, bool *ret_busy, oomsight_error 
         agent->round++;
     }
     agent->interrupted = false;
+    if (now < agent->next_look) return OOMSIGHT_OK;
+    int64_t next_look = now + LOOK_MAX_MS;
     item *it, *next;
     HASH_ITER(hh, agent->items, it, next)
     {
         oos_tail_state state;
-        if (it->round == agent->round || now < it->look_at) continue;
+        if (it->round == agent->round || now < it->look_at) {
+            if (it->look_at < next_look) next_look = it->look_at;
+            continue;
+        }
         if (agent->params.is_full && agent->params.is_full(agent->params.context)) {
             agent->interrupted = *ret_busy = true;
+            next_look = 0;
             break;
         }
         it->round = agent->round;
+        it->stepped = agent->unsaved = true;
         uint64_t const before = agent->shared.bytes;
         OOS_TRY(oos_tail_step(it->tail, STEP_MAX_BYTES, now, &state, reterr));
-        look_later(it, agent->shared.bytes != before, now);
+        look_later(agent, it, agent->shared.bytes != before, now);
+        if (it->look_at < next_look) next_look = it->look_at;
         const char *why = oos_tail_error(it->tail);
         if (why) trouble(agent, it->path, why);
         if (state == OOS_TAIL_BUSY) *ret_busy = true;
@@ -383,7 +377,7 @@ oomsight_status oos_agent_step(oos_agent *agent, bool *ret_busy, oomsight_error 
         else if (state == OOS_TAIL_GONE && !given)
             rest_item(agent, it);
     }
-    agent->undelivered = true;
+    agent->next_look = next_look;
     return OOMSIGHT_OK;
 }
 
@@ -396,35 +390,36 @@ void oos_agent_wait(oos_agent *agent, int milliseconds)
     poll(stream && !agent->stream_over ? &input : NULL, stream && !agent->stream_over, milliseconds);
 }
 
-static void save(oos_agent *agent, int64_t now)
+/* False: what is there stays as it was. */
+static bool save(oos_agent *agent, int64_t now)
 {
     bool const to_disk = now - agent->synced_at >= SYNC_MS;
     for (item *it = agent->items; it; it = it->hh.next) {
         oos_standing point;
-        if (oos_tail_stands(it->tail, &point)) oos_state_put(agent->state, it->path, &point);
+        if (it->stepped && oos_tail_stands(it->tail, &point)) oos_state_put(agent->state, it->path, &point);
+        it->stepped = false;
     }
-    put_moved(agent);
     agent->saved_at = now;
     if (oos_state_save(agent->state, to_disk, oos_logtime_now())) {
         if (to_disk) agent->synced_at = now;
         if (agent->state_told) trouble(agent, agent->params.state_folder, "positions are written again");
         agent->state_told = false;
-        return;
+        return true;
     }
     agent->state_errors++;
-    if (agent->state_told) return;
+    if (agent->state_told) return false;
     char sentence[256];
     snprintf(sentence, sizeof sentence, "positions cannot be written (%s); following goes on",
              oos_errno_text(errno));
     trouble(agent, agent->params.state_folder, sentence);
     agent->state_told = true;
+    return false;
 }
 
 void oos_agent_delivered(oos_agent *agent, bool incidents)
 {
     int64_t const now = oos_clock_ms();
-    if (agent->undelivered && (incidents || now - agent->saved_at >= SAVE_MS)) save(agent, now);
-    agent->undelivered = false;
+    if (agent->unsaved && (incidents || now - agent->saved_at >= SAVE_MS)) agent->unsaved = !save(agent, now);
 }
 
 void oos_agent_measure(oos_agent *agent)
@@ -435,7 +430,7 @@ void oos_agent_measure(oos_agent *agent)
 oomsight_status oos_agent_finish(oos_agent *agent, oomsight_error *reterr)
 {
     for (item *it = agent->items; it; it = it->hh.next) OOS_TRY(oos_tail_finish(it->tail, reterr));
-    agent->undelivered = true;
+    agent->unsaved = true;
     return OOMSIGHT_OK;
 }
 
@@ -461,6 +456,11 @@ oos_agent_figures oos_agent_look(const oos_agent *agent)
         if (look.behind && age > figures.behind_seconds) figures.behind_seconds = age;
     }
     return figures;
+}
+
+uint64_t oos_agent_bytes(const oos_agent *agent)
+{
+    return agent->shared.bytes;
 }
 
 void oos_agent_each(const oos_agent *agent, void (*on_tail)(void *context, const oos_tail *tail),

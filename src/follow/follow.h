@@ -44,8 +44,10 @@ typedef struct oos_root_finder {
     size_t entries_left; /* how many names are still looked at: a bound for hostile folders */
 } oos_root_finder;
 
-/* The files of root `at` below its folder `relative`, with as many levels as are allowed. A folder that is not there is empty. */
-void oos_roots_find(oos_roots *roots, size_t at, const char *relative, oos_root_finder *finder);
+/* The files of root `at` below its folder `relative`, or (`name`) below one entry of it, with as many levels as are allowed. A folder that is not
+ * there is empty. */
+void oos_roots_find(oos_roots *roots, size_t at, const char *relative, const char *name,
+                    oos_root_finder *finder);
 
 /* Open a plain file for reading, or (`folder`) the folder it lies in. -1 with errno: not there, or not inside. */
 int oos_roots_open_file(const oos_roots *roots, size_t at, const char *relative);
@@ -74,23 +76,24 @@ uint64_t oos_file_ending(int fd, uint64_t read);
 uint64_t oos_file_print(const char *bytes, size_t len); /* of a text that begins like this */
 bool oos_file_same(const oos_file_id *a, const oos_file_id *b);
 
-enum { OOS_ROTATED_MAX = 64, OOS_ROTATED_NAME_BYTES = 256 };
+enum { OOS_ROTATED_NAME_BYTES = 256, OOS_ENDING_BYTES = 256 };
 
 typedef struct oos_rotated {
     char name[OOS_ROTATED_NAME_BYTES]; /* in the folder of the log */
-    oos_file_id id;
-    bool packed;     /* .gz and the like; then the print is not known yet */
-    int64_t written; /* when last, in nanoseconds since 1970 */
+    oos_file_id id;                    /* without a print: oos_rotated_print() */
+    bool packed;                       /* .gz and the like */
+    int64_t written;                   /* when last, in nanoseconds since 1970 */
     uint64_t size;
 } oos_rotated;
 
 /* Plain files in `folder` (a descriptor) called `name` and a suffix, and `own` (NULL: none) whatever it is called, oldest first. No link is
- * followed. Returns their number. */
-size_t oos_rotated_list(int folder, const char *name, const oos_file_id *own,
-                        oos_rotated list[OOS_ROTATED_MAX]);
+ * followed. The list is complete also when files move meanwhile. Returns their number; the caller frees the list. */
+size_t oos_rotated_list(int folder, const char *name, const oos_file_id *own, oos_rotated **ret_list);
 
-/* Of the text inside a packed one. 0: it cannot be read. */
-uint64_t oos_rotated_print(int folder, const oos_rotated *file);
+/* Of its text, also inside a packed one; kept. 0: it cannot be read, or its first line is not complete. */
+uint64_t oos_rotated_print(int folder, oos_rotated *file);
+/* Is `ending` that of its first `read` bytes? Also when it is not known (0). */
+bool oos_rotated_ends(int folder, const oos_rotated *file, uint64_t read, uint64_t ending);
 
 /* A place to go on from: everything before it has been told, or tells nothing. */
 typedef struct oos_standing {
@@ -98,9 +101,10 @@ typedef struct oos_standing {
     uint64_t prior;       /* print of the file before this one, 0: not known */
     uint64_t byte, lines; /* lines: before it */
     uint64_t read,
-        ending;    /* how far that file was read, and the print of the last bytes before; 0: not known */
-    int64_t time;  /* when this was so */
-    int64_t clock; /* the last time that the text tells before it */
+        ending;      /* how far that file was read, and the print of the last bytes before; 0: not known */
+    int64_t time;    /* when this was so */
+    int64_t written; /* when that file was written last, or earlier, in nanoseconds since 1970 */
+    int64_t clock;   /* the last time that the text tells before it */
     const oos_incident *history;
     uint64_t version; /* of the history */
     bool told;
@@ -172,8 +176,9 @@ oomsight_status oos_tail_finish(oos_tail *tail, oomsight_error *reterr); /* tell
 
 bool oos_tail_stands(const oos_tail *tail, oos_standing *ret_point); /* false: nothing was read yet */
 bool oos_tail_rests(const oos_tail *tail);                           /* all was read, and nothing is open */
-bool oos_tail_has_folder(const oos_tail *tail);                      /* the one it lies in is there */
-void oos_tail_measure(oos_tail *tail); /* how much there is to read by now; nothing is read */
+int oos_tail_file(const oos_tail *tail);        /* a descriptor of the file under the name, -1: none */
+bool oos_tail_has_folder(const oos_tail *tail); /* the one it lies in is there */
+void oos_tail_measure(oos_tail *tail);          /* how much there is to read by now; nothing is read */
 
 typedef struct oos_tail_look {
     const char *path;
@@ -185,17 +190,15 @@ typedef struct oos_tail_look {
 } oos_tail_look;
 oos_tail_look oos_tail_look_at(const oos_tail *tail);
 
-/* A file that was moved away from under its name, to one that is none of a rotation. */
-typedef enum oos_tail_share { OOS_TAIL_NOT, OOS_TAIL_READS, OOS_TAIL_HAS_READ } oos_tail_share;
-oos_tail_share oos_tail_has(const oos_tail *tail, const oos_file_id *id);
+/* This file was read, or will be: also under another name. */
+bool oos_tail_has(const oos_tail *tail, const oos_file_id *id);
 
 /* 16 hex digits' worth: the same for the same incident at the same place. */
 uint64_t oos_tail_incident_id(const oos_tail *tail, const oos_incident *incident);
 const char *
 oos_tail_error(oos_tail *tail); /* why the file cannot be read, once; NULL: it can, or it was told */
 
-/* Where reading stands in each file, kept in a folder over restarts. Two kinds of files: `positions`, replaced as a whole, and
- * `history-<hash>`, what is known of an engine since its start, written when it changes. */
+/* Where reading stands in each file, and what is known of an engine since its start, kept in a folder over restarts. */
 
 typedef struct oos_state oos_state;
 
@@ -264,6 +267,7 @@ typedef struct oos_agent_figures {
 } oos_agent_figures;
 
 oos_agent_figures oos_agent_look(const oos_agent *agent);
+uint64_t oos_agent_bytes(const oos_agent *agent); /* read so far; no file is looked at */
 /* Every file that is followed. */
 void oos_agent_each(const oos_agent *agent, void (*on_tail)(void *context, const oos_tail *tail),
                     void *context);
@@ -360,10 +364,15 @@ void oos_watch_close(oos_watch *watch); /* NULL is fine */
 /* A folder; again is fine. It goes by itself when the folder does. */
 void oos_watch_add(oos_watch *watch, const char *path, size_t root, const char *relative);
 
-/* Each folder in which a name appeared, moved or vanished since the last call, once. False: not everything is watched, or
- * something was missed. */
-bool oos_watch_take(oos_watch *watch, void (*on_change)(void *context, size_t root, const char *relative),
-                    void *context);
+/* One event of an open file, when it is written, cut or moved: its number. -1: nobody would tell. */
+int oos_watch_file(oos_watch *watch, int fd);
+void oos_watch_forget(oos_watch *watch, int id);
+
+/* Each name that appeared, moved or vanished in a folder since the last call, and each such file; 0: something was missed. False: not
+ * everything is watched. */
+bool oos_watch_take(oos_watch *watch,
+                    void (*on_change)(void *context, size_t root, const char *relative, const char *name),
+                    void (*on_wake)(void *context, int id), void *context);
 
 /* Incidents for a receiver of OpenTelemetry (OTLP/HTTP). */
 

@@ -232,6 +232,29 @@ static bool leads_inside(const search *s, const char *relative)
     return plain;
 }
 
+static void search_folder(const search *s, int fd, const char *relative, int depth);
+
+/* Of the folder `fd`. */
+static void search_entry(const search *s, int fd, const char *relative, const char *name, unsigned char type,
+                         int depth)
+{
+    const oos_root_finder *f = s->finder;
+    char path[OOS_ROOT_PATH_BYTES];
+    struct stat is;
+    if (name[0] == '.') return;
+    int const len = snprintf(path, sizeof path, "%s%s%s", relative, *relative ? "/" : "", name);
+    if (len < 0 || (size_t)len >= sizeof path) return;
+    bool const wanted = is_wanted(&s->roots->list[s->at], path);
+    if (!wanted && type != DT_DIR && type != DT_UNKNOWN) return;
+    if (fstatat(fd, name, &is, AT_SYMLINK_NOFOLLOW) != 0) return;
+    if (S_ISDIR(is.st_mode) && depth < OOS_ROOT_DEPTH_MAX) {
+        int const below = openat(fd, name, FOLDER_FLAGS | O_NOFOLLOW);
+        if (below >= 0) search_folder(s, below, path, depth + 1);
+    } else if (wanted && (S_ISREG(is.st_mode) || (S_ISLNK(is.st_mode) && leads_inside(s, path)))) {
+        if (f->on_file) f->on_file(f->context, s->at, path);
+    }
+}
+
 static void search_folder(const search *s, int fd, const char *relative, int depth)
 {
     oos_root_finder *f = s->finder;
@@ -241,26 +264,13 @@ static void search_folder(const search *s, int fd, const char *relative, int dep
         return;
     }
     if (f->on_folder) f->on_folder(f->context, s->at, relative, fd);
-    for (struct dirent *e; f->entries_left && (e = readdir(entries)); f->entries_left--) {
-        char path[OOS_ROOT_PATH_BYTES];
-        struct stat is;
-        if (e->d_name[0] == '.') continue;
-        int const len = snprintf(path, sizeof path, "%s%s%s", relative, *relative ? "/" : "", e->d_name);
-        if (len < 0 || (size_t)len >= sizeof path) continue;
-        bool const wanted = is_wanted(&s->roots->list[s->at], path);
-        if (!wanted && e->d_type != DT_DIR && e->d_type != DT_UNKNOWN) continue;
-        if (fstatat(fd, e->d_name, &is, AT_SYMLINK_NOFOLLOW) != 0) continue;
-        if (S_ISDIR(is.st_mode) && depth < OOS_ROOT_DEPTH_MAX) {
-            int const below = openat(fd, e->d_name, FOLDER_FLAGS | O_NOFOLLOW);
-            if (below >= 0) search_folder(s, below, path, depth + 1);
-        } else if (wanted && (S_ISREG(is.st_mode) || (S_ISLNK(is.st_mode) && leads_inside(s, path)))) {
-            if (f->on_file) f->on_file(f->context, s->at, path);
-        }
-    }
+    for (struct dirent *e; f->entries_left && (e = readdir(entries)); f->entries_left--)
+        search_entry(s, fd, relative, e->d_name, e->d_type, depth);
     closedir(entries);
 }
 
-void oos_roots_find(oos_roots *roots, size_t at, const char *relative, oos_root_finder *finder)
+void oos_roots_find(oos_roots *roots, size_t at, const char *relative, const char *name,
+                    oos_root_finder *finder)
 {
     oos_root *root = &roots->list[at];
     int depth = 0;
@@ -273,5 +283,10 @@ void oos_roots_find(oos_roots *roots, size_t at, const char *relative, oos_root_
     for (const char *slash = relative; *slash; slash++) depth += *slash == '/';
     int const fd =
         *relative ? open_by_parts(root->fd, relative, FOLDER_FLAGS) : openat(root->fd, ".", FOLDER_FLAGS);
-    if (fd >= 0) search_folder(&(search){roots, at, finder}, fd, relative, depth + (*relative != '\0'));
+    search const all = {roots, at, finder};
+    depth += *relative != '\0';
+    if (fd >= 0 && !name) search_folder(&all, fd, relative, depth);
+    if (fd < 0 || !name) return;
+    search_entry(&all, fd, relative, name, DT_UNKNOWN, depth);
+    close(fd);
 }

@@ -1,21 +1,22 @@
-/* Folders only: a watch per file would be told of every write. */
+/* Folders, and files that were quiet: of those one event, or we would be told of every write. */
 #include "follow/follow.h"
 #include "base/table.h"
 
 #include <stdalign.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/inotify.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
-enum { WATCHES_MAX = 65536, EVENTS_BYTES = 64 << 10, READS_MAX = 64 };
+enum { WATCHES_MAX = 65536, EVENTS_BYTES = 64 << 10, READS_MAX = 4 };
 
 typedef struct folder {
     int id;
     size_t root;
     char *relative;
-    bool changed, gone;
     UT_hash_handle hh;
 } folder;
 
@@ -79,48 +80,54 @@ void oos_watch_add(oos_watch *watch, const char *path, size_t root, const char *
     watch->missing = true;
 }
 
-/* Events only say where to look. */
-static bool read_events(oos_watch *watch, bool *ret_overflow)
+/* Others have writers that this kernel does not know of: network file systems, FUSE. */
+static bool is_local(int fd)
 {
-    alignas(struct inotify_event) char bytes[EVENTS_BYTES];
-    ssize_t const count = read(watch->fd, bytes, sizeof bytes);
-    for (ssize_t at = 0; at < count;) {
-        const struct inotify_event *event = (const void *)(bytes + at);
-        folder *f;
-        if (event->mask & IN_Q_OVERFLOW) *ret_overflow = true;
-        HASH_FIND_INT(watch->folders, &event->wd, f);
-        if (f) f->changed = true;
-        if (f && event->mask & IN_IGNORED) f->gone = true;
-        at += (ssize_t)(sizeof *event + event->len);
-    }
-    return count > 0;
+    static const uint64_t kinds[] = {0xef53,     0x58465342, 0x9123683e,
+                                     0x01021994,                          /* ext4, XFS, Btrfs, tmpfs */
+                                     0x794c7630, 0x2fc12fc1, 0xf2f52010}; /* overlayfs, ZFS, F2FS */
+    struct statfs is;
+    bool found = false;
+    if (fd < 0 || fstatfs(fd, &is) != 0) return false;
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
+        found |= ((uint64_t)is.f_type & UINT32_MAX) == kinds[i];
+    return found;
 }
 
-bool oos_watch_take(oos_watch *watch, void (*on_change)(void *context, size_t root, const char *relative),
-                    void *context)
+int oos_watch_file(oos_watch *watch, int fd)
 {
-    bool overflow = false;
-    for (int i = 0; i < READS_MAX && read_events(watch, &overflow); i++) continue;
-    /* Looking adds and forgets folders: the changed ones are listed first. */
-    int *ids = malloc((HASH_COUNT(watch->folders) + 1) * sizeof *ids);
-    size_t count = 0;
-    folder *f, *next;
-    if (!ids) return false;
-    HASH_ITER(hh, watch->folders, f, next)
-    {
-        if (f->gone)
-            forget(watch, f);
-        else if (f->changed)
-            ids[count++] = f->id;
-    }
-    for (size_t i = 0; i < count; i++) {
-        HASH_FIND_INT(watch->folders, &ids[i], f);
-        if (!f || !f->changed) continue;
-        f->changed = false;
-        char *relative = strdup(f->relative);
-        if (relative) on_change(context, f->root, relative);
-        free(relative);
-    }
-    free(ids);
-    return !watch->missing && !overflow;
+    enum { EVENTS = IN_MODIFY | IN_MOVE_SELF | IN_DELETE_SELF | IN_ATTRIB | IN_ONESHOT };
+    char path[64];
+    snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
+    return is_local(fd) ? inotify_add_watch(watch->fd, path, EVENTS) : -1;
+}
+
+void oos_watch_forget(oos_watch *watch, int id)
+{
+    inotify_rm_watch(watch->fd, id);
+}
+
+bool oos_watch_take(oos_watch *watch,
+                    void (*on_change)(void *context, size_t root, const char *relative, const char *name),
+                    void (*on_wake)(void *context, int id), void *context)
+{
+    alignas(struct inotify_event) char bytes[EVENTS_BYTES];
+    ssize_t count;
+    for (int i = 0; i < READS_MAX && (count = read(watch->fd, bytes, sizeof bytes)) > 0; i++)
+        for (ssize_t at = 0; at < count;) {
+            const struct inotify_event *event = (const void *)(bytes + at);
+            folder *f;
+            at += (ssize_t)(sizeof *event + event->len);
+            HASH_FIND_INT(watch->folders, &event->wd, f);
+            if (event->mask & IN_Q_OVERFLOW)
+                on_wake(context, 0);
+            else if (!f && !(event->mask & IN_IGNORED))
+                on_wake(context, event->wd);
+            else if (f && event->mask & IN_IGNORED)
+                forget(watch, f), f = NULL;
+            char *relative = f && event->len ? strdup(f->relative) : NULL; /* looking may forget it */
+            if (relative) on_change(context, f->root, relative, event->name);
+            free(relative);
+        }
+    return !watch->missing;
 }

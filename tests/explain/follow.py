@@ -295,7 +295,8 @@ def case_pods_come_and_go(folder):
     while time.monotonic() < end and left != ["second"]:
         time.sleep(0.2)
         with open(os.path.join(state, "positions"), encoding="utf-8") as saved:
-            left = [os.path.relpath(json.loads(line)["path"], pods).split("_")[1] for line in saved]
+            last = {one["path"]: one for one in map(json.loads, saved) if "path" in one}
+        left = [os.path.relpath(path, pods).split("_")[1] for path, one in last.items() if "inode" in one]
     f.stop()
     C.claim(left == ["second"], "positions of what is there", left)
     with open(os.path.join(folder, "m.prom"), encoding="utf-8") as metrics:
@@ -526,6 +527,21 @@ def case_names_of_its_own(folder):
     C.claim({name for _, name in ids[101] | ids[102] | ids[103] | ids[105]} == {"e.log"} and {name for _, name in ids[900]} == {"e-1.log"}, "under its first name", ids)
 
 
+def case_moved_before_it_was_known(folder):
+    """Told under its first name, and killed before a position was written; what it was moved to has the same id."""
+    log, state = os.path.join(folder, "e-7.log"), os.path.join(folder, "state")
+    write(log, plain(["first"] + START + failure(100)))
+    ids = set()
+    for _ in range(2):
+        f = Follower(BINARY, "--state", state, folder)
+        ids |= {one["id"] for one in f.wait_for(1)}
+        f.stop(signal.SIGKILL)
+        if os.path.exists(log):
+            os.rename(log, os.path.join(folder, "e-7.2026-01-02_03-04-05_000001.log"))
+        shutil.rmtree(state)
+    C.claim(len(ids) == 1, "one id", ids)
+
+
 def case_same_inode_other_text(folder):
     """Started again into the same file while nobody looked: the first line is equal, the text longer."""
     log, state = os.path.join(folder, "a.log"), os.path.join(folder, "state")
@@ -612,11 +628,32 @@ def case_nothing_is_written_when_nothing_happens(folder):
     write(log, plain(START))
     f = Follower(BINARY, "--state", state, log)
     time.sleep(2.5)
-    before = os.stat(os.path.join(state, "positions")).st_ino
+    before = os.stat(os.path.join(state, "positions"))
     time.sleep(2.5)
-    after = os.stat(os.path.join(state, "positions")).st_ino
+    after = os.stat(os.path.join(state, "positions"))
     f.stop()
-    C.claim(before == after, "the same file")
+    C.claim((before.st_ino, before.st_mtime_ns) == (after.st_ino, after.st_mtime_ns), "the same file")
+
+
+def case_what_is_written_is_what_has_changed(folder):
+    """Of many logs one grows: its position is written, not those of all."""
+    for n in range(300):
+        write(os.path.join(folder, "%d.log" % n), plain(START))
+    f = Follower(BINARY, "--state", os.path.join(folder, "state"), folder)
+    positions = os.path.join(folder, "state", "positions")
+    end = time.monotonic() + 20
+    while time.monotonic() < end and (not os.path.exists(positions) or os.path.getsize(positions) < 300 * 200):
+        time.sleep(0.1)
+    time.sleep(1.5)
+    sizes = [os.path.getsize(positions)]
+    for _ in range(3):
+        write(os.path.join(folder, "7.log"), plain([HARMLESS]))
+        time.sleep(1.5)
+        sizes.append(os.path.getsize(positions))
+    with open("/proc/%d/io" % f.process.pid, encoding="ascii") as io:
+        written = int(io.read().split("wchar: ")[1].split()[0])
+    f.stop()
+    C.claim(sizes[0] < sizes[-1] < sizes[0] + 3 * 1000 and written < sizes[-1] + 10000, "a line or two each time", sizes, written)
 
 
 def case_an_id_does_not_hang_on_our_clock(folder):

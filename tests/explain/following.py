@@ -77,7 +77,7 @@ class Follower:
 
     def incidents(self):
         with open(self.out, encoding="utf-8") as f:
-            return [json.loads(line) for line in f.read().splitlines()]
+            return [json.loads(line) for line in f.read().rpartition("\n")[0].splitlines()]  # the last one may be on its way
 
     def errors(self):
         with open(self.err, encoding="utf-8", errors="replace") as f:

@@ -120,29 +120,35 @@ def a_crash_loop_is_a_tenth_of_its_log():
 
 
 def at_rest_it_costs_nothing():
+    """Processor time, bytes written, and how often anything is read: a look at a file reads it once."""
     files, seconds = (4096, 60) if LONG else (512, 10)
     with tempfile.TemporaryDirectory() as folder:
         for n in range(files):
             write(os.path.join(folder, "logs-%d.log" % n), plain(START))
-        f = Follower(BINARY, "--state", os.path.join(folder, "state"), folder)
+        f = Follower(BINARY, "--state", os.path.join(folder, "state"), "--metrics-file", os.path.join(folder, "metrics.prom"), folder)
 
         def spent():
             with open("/proc/%d/stat" % f.process.pid, encoding="ascii") as stat, open("/proc/%d/io" % f.process.pid, encoding="ascii") as io:
-                words = stat.read().rsplit(")", 1)[1].split()
-                return (int(words[11]) + int(words[12])) / os.sysconf("SC_CLK_TCK"), int(io.read().split("wchar: ")[1].split()[0])
+                words, figures = stat.read().rsplit(")", 1)[1].split(), dict(line.split(": ") for line in io.read().splitlines())
+                return (int(words[11]) + int(words[12])) / os.sysconf("SC_CLK_TCK"), int(figures["wchar"]), int(figures["syscr"])
 
-        last, since, end = -1, 0, time.monotonic() + 150
-        while time.monotonic() < end and (last != spent()[1] or time.monotonic() - since < 25):  # all are read, and looked at less and less often
-            if last != spent()[1]:
-                last, since = spent()[1], time.monotonic()
-            time.sleep(1)
-        (cpu, written), begin = spent(), time.monotonic()
+        before, end = -1e9, time.monotonic() + 150
+        while time.monotonic() < end and spent()[2] - before > files // 8:  # all are read, looked at less and less often, and then not at all
+            before = spent()[2]
+            time.sleep(3)
+        (cpu, written, reads), begin = spent(), time.monotonic()
         time.sleep(seconds)
-        (cpu_now, written_now), took = spent(), time.monotonic() - begin
+        (cpu_now, written_now, reads_now), took = spent(), time.monotonic() - begin
+        share, per_hour, looks = (cpu_now - cpu) / took, (written_now - written) / took * 3600, (reads_now - reads) / took
+        print("     %d files at rest: %.2f %% of a core, %.0f bytes written per hour, %.0f reads a second" % (files, 100 * share, per_hour, looks))
+        assert looks < 20 + files / 20 and share < 0.005, (share, looks)  # once in two seconds: files / 2
+        assert per_hour < (1e6 if LONG else 3e6), per_hour  # the metrics, once or not at all in so short a time
+        for n, wake in enumerate((lambda log: write(log, plain(failure(100))), lambda log: (write(log, plain(failure(101))), os.rename(log, log + ".1")),
+                                  lambda log: (os.rename(log, log + ".1"), write(log, plain(START + failure(102)))), lambda log: write(log, plain(START[1:] + failure(103)), "w"))):
+            wake(os.path.join(folder, "logs-%d.log" % n))
+        told = sorted(tried(f.wait_for(4, 30)))
         f.stop()
-        share, per_hour = (cpu_now - cpu) / took, (written_now - written) / took * 3600
-        print("     %d files at rest: %.2f %% of a core, %.0f bytes written per hour" % (files, 100 * share, per_hour))
-        assert share < 0.01 * files / 512 and per_hour < 1e6, (share, per_hour)
+        assert told == [100, 101, 102, 103], told
 
 
 if __name__ == "__main__":

@@ -41,9 +41,9 @@ def main():
     answers = {name: rows(store, f"SELECT * FROM oomsight.{name}{span}") for name in QUESTIONS}
     answers["incidents"] = rows(store, "SELECT count() AS n FROM oomsight.incident FINAL")[0]["n"]
     answers["models"] = sorted({row["model"] for row in rows(store, "SELECT model FROM oomsight.incident FINAL")})
+    answers["rejected"] = rows(store, "SELECT count() AS n FROM oomsight.rejected")[0]["n"]
     store.query(f"INSERT INTO otel.otel_logs SELECT 'oomsight', line, map('host.name', 'a node') FROM file('{files[0]}', 'LineAsString')")
     answers["by_otel"] = rows(store, "SELECT count() AS n FROM oomsight.incident FINAL WHERE node = 'a node'")[0]["n"]
-    answers["rejected"] = rows(store, "SELECT count() AS n FROM oomsight.rejected")[0]["n"]
     json.dump(answers, sys.stdout)
 
 

@@ -21,6 +21,7 @@ HARMLESS = {
     "tests/unit/test_serve.c": "judged where clocks_decide()", "tests/unit/test_flags.c": "judged where clocks_decide()",
     "tests/unit/test_literals.c": "judged where clocks_decide()", "tests/unit/test_safetensors.c": "judged where clocks_decide()",
     "tests/unit/test_secret.c": "judged where clocks_decide()", "tests/unit/test_sim.c": "10 s of a processor where 0.1 is usual",
+    "tests/unit/test_tail.c": "a clock of its own, which says when files are written",
     "tests/unit/test_locate.c": "a hang is ended after 100 s", "tests/shim/fake_program.c": "ends itself after 200 s where the test could not",
     "tests/cli/matrix_claims.sh": "the sleep keeps a start alive while another process asks for it",
     "tests/unit/hub_server.py": "the server that is slow", "tests/secrets/test_bundle.py": "30 s where one is usual",

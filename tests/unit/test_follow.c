@@ -130,17 +130,16 @@ static void files_moved_away_are_listed_oldest_first(void **state)
                                          "x.log.1.gz"};
     for (size_t i = 0; i < sizeof others / sizeof *others; i++) put_file(folder, others[i]);
     int const fd = open(folder, O_RDONLY | O_DIRECTORY);
-    oos_rotated *list = calloc(OOS_ROTATED_MAX, sizeof *list);
-    assert_non_null(list);
     for (size_t s = 0; s < 4; s++) {
-        size_t const count = oos_rotated_list(fd, bases[s], NULL, list);
+        oos_rotated *list;
+        size_t const count = oos_rotated_list(fd, bases[s], NULL, &list);
         for (size_t i = 0; i < count; i++) {
             assert_non_null(sets[s][i]);
             assert_string_equal(list[i].name, sets[s][i]);
         }
         assert_null(sets[s][count]);
+        free(list);
     }
-    free(list);
     close(fd);
     snprintf(command, sizeof command, "rm -r %s", folder);
     assert_int_equal(system(command), 0);
@@ -204,6 +203,68 @@ static void what_rests_is_remembered_without_a_folder(void **unused)
     assert_true(oos_state_save(state, true, NOW + (int64_t)86401 * 1000000000));
     assert_false(oos_state_find(state, "a.log", &back)); /* a day later */
     oos_state_close(state);
+}
+
+/* What has changed is written behind what is there; a torn line, and what is old, are no harm. */
+static void a_journal_of_positions_stays_small_and_is_found_again(void **unused)
+{
+    (void)unused;
+    enum { PATHS = 50, ROUNDS = 400 };
+    char folder[] = "/tmp/oomsight-journal-XXXXXX", command[64], path[64], text[64];
+    oos_arena *arena = oos_arena_create(4096);
+    oos_knowledge knowledge;
+    oos_incident history = {.last_marker = OOS_PHASE_COUNT, .started = OOS_TIME_NONE};
+    oos_state *state;
+    oos_standing back;
+    struct stat is;
+    assert_non_null(mkdtemp(folder));
+    assert_int_equal(oos_knowledge_load(arena, NULL, &knowledge, NULL), OOMSIGHT_OK);
+    assert_int_equal(oos_state_open(folder, &knowledge.signals, &state, NULL), OOMSIGHT_OK);
+    assert_true(oos_state_since(state) == INT64_MAX);
+    uint64_t most = 0;
+    snprintf(path, sizeof path, "%s/positions", folder);
+    for (uint64_t round = 0; round < ROUNDS; round++) {
+        for (uint64_t n = 0; n < PATHS; n++) {
+            snprintf(text, sizeof text, "release %d of %d", (int)(round / 100), (int)n);
+            history.setup.version = text;
+            oos_standing const point = {.id = {1, n + 1, 3},
+                                        .byte = round * 100 + n,
+                                        .time = NOW,
+                                        .told = true,
+                                        .history = &history,
+                                        .version = round / 100 + 1};
+            snprintf(command, sizeof command, "%d.log", (int)n);
+            oos_state_put(state, command, &point);
+        }
+        assert_true(oos_state_save(state, round == 7, NOW));
+        assert_int_equal(stat(path, &is), 0);
+        if ((uint64_t)is.st_size > most) most = (uint64_t)is.st_size;
+    }
+    assert_in_range(most, 1 << 20, 3 << 20); /* it was written anew, and not each time */
+    oos_state_forget(state, "8.log");
+    assert_true(oos_state_save(state, false, NOW));
+    oos_state_close(state);
+    FILE *f = fopen(path, "a");
+    fputs("{\"path\": \"9.log\", \"inode\": \"7\", \"byte\": 1", f);
+    fclose(f);
+    for (int again = 0; again < 2; again++) {
+        assert_int_equal(oos_state_open(folder, &knowledge.signals, &state, NULL), OOMSIGHT_OK);
+        assert_true(oos_state_since(state) < INT64_MAX);
+        assert_false(oos_state_find(state, "8.log", &back));
+        assert_true(oos_state_find(state, "9.log", &back));
+        assert_int_equal(back.byte, (ROUNDS - 1) * 100 + 9 + again);
+        assert_true(back.told && back.id.inode == 10);
+        assert_non_null(back.history);
+        assert_string_equal(back.history->setup.version, "release 3 of 9");
+        back.history = NULL;
+        back.byte++;
+        oos_state_put(state, "9.log", &back); /* over what was torn */
+        assert_true(oos_state_save(state, false, NOW));
+        oos_state_close(state);
+    }
+    oos_arena_free(arena);
+    snprintf(command, sizeof command, "rm -r %s", folder);
+    assert_int_equal(system(command), 0);
 }
 
 /* ---- many texts on one bench ---- */
@@ -404,6 +465,7 @@ int main(void)
         cmocka_unit_test(the_print_of_a_file_is_that_of_its_first_line),
         cmocka_unit_test(a_file_is_known_by_what_was_read_of_it),
         cmocka_unit_test(what_rests_is_remembered_without_a_folder),
+        cmocka_unit_test(a_journal_of_positions_stays_small_and_is_found_again),
         cmocka_unit_test(texts_that_take_turns_on_one_bench_are_told_as_if_alone),
         cmocka_unit_test(what_is_passed_on_is_told_once),
         cmocka_unit_test(a_history_comes_back_as_it_was),
