@@ -185,6 +185,16 @@ static oos_expert_kernel experts_of(const sglang_start *setup)
 }
 
 /* The first full chunk: layers run one operation at a time, in graphs and without. */
+/* A kernel that has run before the engine looks at what is free, and the segment of its tensor. What communicators print has it in it. */
+static uint64_t kernel_early(const sglang_start *setup)
+{
+    enum { SEGMENT_MIB = 2 };
+    oos_driver const driver = oos_device_driver(&setup->device, setup->rules->torch_minor);
+    if (!setup->rules->kernel_before_snapshot || oos_mul(setup->tp, setup->pp) > 1) return 0;
+    return oos_add(oos_first_kernel(setup->device.capability, setup->device.sms, &driver),
+                   SEGMENT_MIB * OOS_MIB);
+}
+
 static oos_forward step_of(const sglang_start *setup, uint64_t decoding, bool images)
 {
     uint64_t const requests = oos_max(1, oos_min(setup->chunk_tokens, decoding));
@@ -214,7 +224,8 @@ static oos_forward step_of(const sglang_start *setup, uint64_t decoding, bool im
                          .media = {.runs = setup->multimodal && images, .images_most = 999},
                          .communicators = (uint64_t)(setup->tp > 1) + (setup->pp > 1) + (setup->dp > 1) +
                                           (experts && oos_mul(setup->tp, setup->dp) > 1),
-                         .communicators_early = setup->rules->nccl_before_snapshot};
+                         .communicators_early = setup->rules->nccl_before_snapshot,
+                         .early_more = kernel_early(setup)};
 }
 
 /* ---- sizes ---- */
@@ -1014,6 +1025,9 @@ static oomsight_status sizes_fill(work *w, sglang_start *setup, oomsight_error *
 
 /* Tokens that the pool of a stage would hold. */
 static double stage_tokens(const work *w)
+    w->outside.profile_growth =
+        beyond(w->outside.profile_growth,
+               oos_amount_exact(step.early_more, OOS_SOURCE_DERIVED, "in use before the weights"));
 {
     const oos_weights *weights = &w->plan->sizes.weights;
     double const left = (double)static_share(w).bytes - (double)weights->loaded_bytes -
