@@ -165,6 +165,7 @@ static oos_shard shard_of(const sglang_start *setup)
                  .mxfp4_by_triton = rules->mxfp4_by_triton,
                  .mxfp4_keeps_scales = true,
                  .mxfp4_pads_values = rules->mxfp4_pads_values,
+                 .mxfp4_copies_scales = rules->mxfp4_copies_scales,
                  .bnb_nests_constants = !rules->bnb_unfolds_constants,
                  .online_quantisation = rules->online_quantisation,
                  .ends_everywhere =
@@ -263,7 +264,10 @@ static void rotary_add(const sglang_start *setup, const oos_weights_table *table
         oos_dtype const dtype = rope->dtype == OOS_DTYPE_UNKNOWN ? setup->dtype : rope->dtype;
         uint64_t const counted =
             oos_mul(oos_mul(rope->max_position, rope->rotary_dim), oos_dtype_bytes(dtype));
-        uint64_t const bytes = tables[i].later_bytes ? tables[i].later_bytes : tables[i].bytes;
+        bool const halves = setup->rules->rotary_halves && setup->model->mla && rope->type &&
+                            strstr(rope->type, "yarn") && !oos_sglang_is_compressed(setup->model);
+        uint64_t const bytes = oos_add(tables[i].later_bytes ? tables[i].later_bytes : tables[i].bytes,
+                                       halves ? oos_mul(2, tables[i].bytes) : 0);
         oos_weights_add_built(weights, oos_sub(bytes, counted));
         oos_weights_leave_built(weights, oos_sub(counted, bytes));
     }
