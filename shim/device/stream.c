@@ -98,9 +98,9 @@ void oos_stream_launch(const void *handle)
 }
 
 /* Modules are loaded lazily: the image of a kernel is on the device from its first launch on. Which image how large is
- * cannot be told from a launch, so each new kernel pays the same, up to what starts were seen to grow by; the first one more, for the local
- * memory of threads. */
-void oos_kernel_launch(const void *kernel, const void *stream)
+ * cannot be told from a launch, so each new kernel pays the same, up to what starts were seen to grow by; the first one
+ * of a library more, for the local memory of threads: a kernel of a few instructions has none. */
+void oos_kernel_launch(const void *kernel, const void *stream, bool of_library)
 {
     enum { SLOTS = 1 << 16 };
     static uint64_t seen[SLOTS / 64], charged_bytes;
@@ -111,7 +111,7 @@ void oos_kernel_launch(const void *kernel, const void *stream)
         !(__atomic_fetch_or(&seen[slot / 64], bit, __ATOMIC_RELAXED) & bit)) {
         const oos_device_spec *spec = oos_device_spec_of(oos_device_current());
         oos_charge charge; /* stays until the process ends */
-        bool const first = !__atomic_exchange_n(&any, true, __ATOMIC_RELAXED);
+        bool const first = of_library && !__atomic_exchange_n(&any, true, __ATOMIC_RELAXED);
         uint64_t const bytes =
             first && spec->first_kernel_bytes ? spec->first_kernel_bytes : spec->kernel_bytes;
         if (bytes && __atomic_fetch_add(&charged_bytes, bytes, __ATOMIC_RELAXED) < spec->kernels_bytes)
