@@ -551,8 +551,8 @@ static oomsight_status kv_alloc(work *w, oomsight_error *reterr)
     return oos_moment_close(moment, rest(w), reterr);
 }
 
-/* The pool of captured prefill in MiB: the engine's allowance for its sizes, or what its largest step takes; tensors of a layer that lie side by
- * side take more than the step at its worst moment. */
+/* The pool of captured prefill in MiB: the engine's allowance for its sizes, or what its largest step takes: more than at
+ * its worst moment, most where tensors of a layer lie side by side. */
 static double prefill_pool(const work *w)
 {
     const sglang_setup *s = w->sglang;
@@ -562,8 +562,8 @@ static double prefill_pool(const work *w)
                                                                         : 0;
     if (!s->prefill_graphs) return 0;
     if (all > 0) return fmax(all, step);
-    return s->rules->prefill_step_first ? sizes + step
-                                        : fmax(sizes, step * (double)VALUE(side_by_side) / 100);
+    double const whole = (double)VALUE(in_one_piece), beside = (double)VALUE(side_by_side);
+    return fmax(sizes, step * (s->rules->prefill_step_first ? whole : beside) / 100);
 }
 
 /* ... beside that of decode, or the larger of both where they share one; what attention keeps for captured batches, those of a drafter apart. */
