@@ -86,17 +86,19 @@ def serving():
 
 def sglang():
     head = ["engine", "start", "model", "gpu", "fraction", "fraction_planned", "weights_bytes", "weights_planned_bytes", "kv_tokens", "kv_tokens_planned",
-            "peak_phase", "peak_gib", "peak_planned_gib", "error", "kv_tokens_first"]
+            "peak_phase", "peak_gib", "peak_planned_gib", "error", "kv_tokens_first", "graphs_gib", "graphs_planned_gib", "graphs_first_gib"]
     out = [head]
     for r in records("sglang"):
         first = ["SGLang " + r["version"], r["name"], r["model"], r["gpu"]]
         dry, plan = r.get("dryrun"), r["plan"]
         if not dry:
-            out.append(first + [""] * 9 + [r["failed"]["error"].split("\n")[0][:160], ""])
+            out.append(first + [""] * 9 + [r["failed"]["error"].split("\n")[0][:160]] + [""] * 4)
             continue
         phase = max((p for p in dry["peaks"] if not p.startswith("runtime")), key=lambda p: dry["peaks"][p])
-        out.append(first + [dry["fraction"], plan["fraction"], dry["weights"], plan["weights"], dry["tokens"], plan["tokens"] or "", phase,
-                            gib(dry["peaks"][phase]), gib(plan["peaks"].get(phase)), "", r.get("first", {}).get("tokens", "")])
+        told = dry["fraction"] is not None  # before 0.5.18 the functions that name the phases are others
+        graphs = [dry["graphs"], plan.get("graphs", ""), r["first"].get("graphs", "")] if dry.get("graphs") else [""] * 3
+        out.append(first + [dry["fraction"] if told else "", plan["fraction"] if told else "", dry["weights"], plan["weights"], dry["tokens"], plan["tokens"] or "", phase if told else "",
+                            gib(dry["peaks"][phase]) if told else "", gib(plan["peaks"].get(phase)) if told else "", "", r.get("first", {}).get("tokens") or ""] + graphs)
     return out
 
 
@@ -337,12 +339,15 @@ def sglang_summary():
     up = [r for r in found if not r["error"]]
     tokens = [abs(int(r["kv_tokens_planned"]) / int(r["kv_tokens"]) - 1) for r in up if r["kv_tokens_planned"]]
     peaks = [abs(float(r["peak_planned_gib"]) / float(r["peak_gib"]) - 1) for r in up if r["peak_planned_gib"]]
+    told, graphs = [r for r in up if r["fraction"]], [(float(r["graphs_planned_gib"]) / float(r["graphs_gib"]) - 1) for r in up if r["graphs_gib"] and r["kv_tokens_planned"]]
     lines = [["started", "%d of %d" % (len(up), len(found))],
-             ["`mem_fraction_static` equal", "%d of %d" % (sum(r["fraction"] == r["fraction_planned"] for r in up), len(up))],
+             ["`mem_fraction_static` equal", "%d of %d" % (sum(r["fraction"] == r["fraction_planned"] for r in told), len(told))],
              ["weights equal to the byte", "%d of %d" % (sum(r["weights_bytes"] == r["weights_planned_bytes"] for r in up), len(up))],
              ["weights within 1 MiB", "%d of %d" % (sum(abs(int(r["weights_bytes"]) - int(r["weights_planned_bytes"])) <= 2**20 for r in up), len(up))],
              ["KV tokens within 0.1 %", "%d of %d" % (sum(t <= 0.001 for t in tokens), len(tokens))],
+             ["KV tokens within 0.5 %", "%d of %d" % (sum(t <= 0.005 for t in tokens), len(tokens))],
              ["KV tokens, largest difference", "%.2f %%" % (100 * max(tokens))],
+             ["printed graphs within 25 %", "%d of %d" % (sum(abs(g) <= 0.25 for g in graphs), len(graphs))],
              ["peak while starting, largest difference", "%.1f %%" % (100 * max(peaks))]]
     return table(["", "result"], lines)
 

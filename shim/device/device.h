@@ -154,7 +154,7 @@ OOS_SHARED int oos_stream_create(unsigned flags, int priority, oos_stub_stream *
 OOS_SHARED void oos_stream_destroy(oos_stub_stream *stream);
 OOS_SHARED oos_stream_info oos_stream_info_of(const void *stream);
 OOS_SHARED void oos_stream_launch(const void *stream); /* work of any kind was given to it */
-OOS_SHARED void oos_kernel_launch(const void *kernel, const void *stream);
+OOS_SHARED void oos_kernel_launch(const void *kernel, const void *stream, bool of_library);
 OOS_SHARED int oos_capture_begin(void *stream);
 OOS_SHARED int oos_capture_end(void *stream, oos_graph **ret_graph);
 OOS_SHARED bool oos_capture_status(const void *stream, uint64_t *ret_id, oos_graph **ret_graph);

@@ -98,20 +98,24 @@ void oos_stream_launch(const void *handle)
 }
 
 /* Modules are loaded lazily: the image of a kernel is on the device from its first launch on. Which image how large is
- * cannot be told from a launch, so each new kernel pays the same, up to what starts were seen to grow by. */
-void oos_kernel_launch(const void *kernel, const void *stream)
+ * cannot be told from a launch, so each new kernel pays the same, up to what starts were seen to grow by; the first one
+ * of a library more, for the local memory of threads: a kernel of a few instructions has none. */
+void oos_kernel_launch(const void *kernel, const void *stream, bool of_library)
 {
     enum { SLOTS = 1 << 16 };
     static uint64_t seen[SLOTS / 64], charged_bytes;
+    static bool any;
     uint64_t const slot = ((uint64_t)(uintptr_t)kernel >> 4) * 0x9E3779B97F4A7C15u >> 48;
     uint64_t const bit = (uint64_t)1 << slot % 64;
     if (!(__atomic_load_n(&seen[slot / 64], __ATOMIC_RELAXED) & bit) &&
         !(__atomic_fetch_or(&seen[slot / 64], bit, __ATOMIC_RELAXED) & bit)) {
         const oos_device_spec *spec = oos_device_spec_of(oos_device_current());
         oos_charge charge; /* stays until the process ends */
-        if (spec->kernel_bytes &&
-            __atomic_fetch_add(&charged_bytes, spec->kernel_bytes, __ATOMIC_RELAXED) < spec->kernels_bytes)
-            oos_charge_take(oos_device_current(), OOS_USE_MODULE, spec->kernel_bytes, &charge);
+        bool const first = of_library && !__atomic_exchange_n(&any, true, __ATOMIC_RELAXED);
+        uint64_t const bytes =
+            first && spec->first_kernel_bytes ? spec->first_kernel_bytes : spec->kernel_bytes;
+        if (bytes && __atomic_fetch_add(&charged_bytes, bytes, __ATOMIC_RELAXED) < spec->kernels_bytes)
+            oos_charge_take(oos_device_current(), OOS_USE_MODULE, bytes, &charge);
     }
     oos_stream_launch(stream);
 }

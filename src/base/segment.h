@@ -62,13 +62,14 @@ typedef uint64_t oos_held[OOS_SEGMENT_OWNERS][OOS_USE_COUNT];
  * graphs) are a model; `context_bytes` and the others are charged when the call is made that takes them. */
 typedef struct oos_device_spec {
     char name[96];
-    uint64_t total_bytes;      /* cudaMemGetInfo and cuDeviceTotalMem; allocations stop here */
-    uint64_t property_bytes;   /* cudaDeviceProp.totalGlobalMem: the whole card under a slicing layer */
-    uint64_t nvml_bytes;       /* nvmlDeviceGetMemoryInfo */
-    uint64_t others_bytes;     /* held by processes that are not part of the run */
-    uint64_t before_bytes;     /* under the guard: used on the device before the run, as NVML says */
-    uint64_t context_bytes;    /* per process, at the first context */
-    uint64_t collective_bytes; /* once per process, with its first communicator of more than one rank */
+    uint64_t total_bytes;        /* cudaMemGetInfo and cuDeviceTotalMem; allocations stop here */
+    uint64_t property_bytes;     /* cudaDeviceProp.totalGlobalMem: the whole card under a slicing layer */
+    uint64_t nvml_bytes;         /* nvmlDeviceGetMemoryInfo */
+    uint64_t others_bytes;       /* held by processes that are not part of the run */
+    uint64_t before_bytes;       /* under the guard: used on the device before the run, as NVML says */
+    uint64_t context_bytes;      /* per process, at the first context */
+    uint64_t collective_bytes;   /* once per process, with its first communicator of more than one rank */
+    uint64_t first_kernel_bytes; /* the first of a process */
     uint64_t kernel_bytes, kernels_bytes;   /* per kernel at its first launch, and at most in all */
     uint64_t graph_bytes, graph_node_bytes; /* per instantiated graph, per node */
     uint32_t capability;                    /* 10 * major + minor */

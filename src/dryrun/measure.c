@@ -29,6 +29,7 @@ void oos_dryrun_device(const oos_gpu *gpu, oos_u64 outside_bytes, uint64_t torch
         spec.context_bytes = driver.context_bytes;
         spec.collective_bytes = driver.collective_bytes;
         spec.kernel_bytes = driver.kernel_bytes;
+        spec.first_kernel_bytes = oos_first_kernel(c, spec.sms, &driver);
         spec.kernels_bytes = driver.kernels_bytes;
         spec.graph_bytes = driver.graph.value;
         spec.graph_node_bytes = driver.graph_node.value;

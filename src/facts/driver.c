@@ -12,6 +12,14 @@ static oos_constant seen_or(oos_u64 seen, oos_constant fitted)
     return seen.known ? (oos_constant){seen.value, seen.value, seen.value, 1} : fitted;
 }
 
+/* Boards made for NVLink hold 2,048 threads on a multiprocessor, Turing 1,024, others 1,536. */
+uint64_t oos_first_kernel(unsigned capability, uint64_t sms, const oos_driver *driver)
+{
+    uint64_t const threads = is_linked_family(capability) ? 2048 : capability == 75 ? 1024 : 1536;
+    oos_constant const each = oos_constant_at(&oos_device_constants, OOS_DEVICE_first_kernel, NULL);
+    return oos_min(oos_mul(oos_mul(sms, threads), each.value), driver->kernels_bytes);
+}
+
 oos_driver oos_driver_of(unsigned capability, const oos_driver_costs *seen, uint64_t torch_minor)
 {
     oos_constant_where const where = {.capability = capability,

@@ -286,6 +286,8 @@ typedef struct oos_driver {
 
 /* `seen` is what is known of the device; `torch_minor` 0: the newest. */
 oos_driver oos_driver_of(unsigned capability, const oos_driver_costs *seen, uint64_t torch_minor);
+/* Of kernels_bytes, what the first kernel takes. */
+uint64_t oos_first_kernel(unsigned capability, uint64_t sms, const oos_driver *driver);
 
 /* The engines by their words: what a command, an image, a folder of data and a report call each. The words of an engine stand in its folder
  * of engines/, as oos_words_NAME. */

@@ -185,7 +185,7 @@ typedef struct oos_weight_ways {
     uint64_t torch_minor;                   /* UINT64_MAX: the newest */
     uint64_t split_limit_bytes; /* the allocator does not split blocks of this size on; 0: no limit */
     uint64_t awq_unpacks; /* 1: to 32 bits each while Marlin's are made; 2: also where "awq" is asked for */
-    bool mxfp4_by_triton, mxfp4_keeps_scales, mxfp4_pads_values;
+    bool mxfp4_by_triton, mxfp4_keeps_scales, mxfp4_pads_values, mxfp4_copies_scales;
     bool fp8_blocks_by_marlin; /* also on 8.9, which has FP8 arithmetic */
     bool bnb_nests_constants;  /* bitsandbytes: constants that are quantised again stay so */
     uint64_t
@@ -251,6 +251,7 @@ typedef struct oos_cut {
     bool swizzled_mxfp4;   /* experts in MXFP4 go through Triton's Hopper layout */
     bool keeps_scales;     /* ... and the scales they came with stay */
     bool pads_values;      /* ... whose tiles are 256 rows by 128 columns */
+    bool copies_scales;    /* below 9.0 Triton's layout is theirs, and they are copied into it all the same */
     bool nested_constants; /* bitsandbytes: constants that are quantised again stay so */
     bool unpacks_awq;      /* while it is repacked for Marlin */
     uint64_t split_limit;  /* the allocator does not split blocks of this size on; 0: no limit */

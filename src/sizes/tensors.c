@@ -34,6 +34,7 @@ oos_cut oos_cut_of(const oos_shard *shard)
         .swizzled_mxfp4 = shard->capability == 90 && ways->torch_minor >= 9,
         .keeps_scales = ways->mxfp4_keeps_scales,
         .pads_values = ways->mxfp4_pads_values,
+        .copies_scales = ways->mxfp4_copies_scales,
         .nested_constants = ways->bnb_nests_constants,
         .unpacks_awq = ways->awq_unpacks > (is(asked, "awq") ? 1 : 0) && shard->capability >= 75,
         .split_limit = ways->split_limit_bytes,
@@ -287,6 +288,7 @@ size_t oos_tensors_loaded(const oos_cut *cut, const oos_matrix *matrix, const oo
         if (quant->spare_scale && !matrix->expert) l.count--;
     }
     bool const wide = cut->wide_mxfp4_bias && matrix->expert && quant->kind == OOS_QUANT_MXFP4;
+    if (wide && cut->copies_scales && cut->capability < 90) put(&l, cells / 32);
     if (matrix->bias) put(&l, oos_mul(p.rows, wide ? 4 : own_dtype_bytes(cut, matrix)));
     return l.count;
 }

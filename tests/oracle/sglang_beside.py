@@ -31,6 +31,7 @@ EAGER = ["--disable-cuda-graph"]
 TRITON = ["--attention-backend", "triton", "--sampling-backend", "pytorch"]
 PLAIN = TRITON + EAGER
 DRAFTS = ["--speculative-num-steps", "1", "--speculative-eagle-topk", "1", "--speculative-num-draft-tokens", "2"]
+PIECEWISE = ["--disable-piecewise-cuda-graph"]  # before 0.5.14 captured prefill is compiled, which a fork of the engine can't; --disable-cuda-graph leaves it on
 UNWARMED = ["--skip-server-warmup"]  # its image is prepared in a pool of memory that the simulated GPU has not
 DECODE = TRITON + ["--disable-prefill-cuda-graph", "--cuda-graph-max-bs-decode", "8"]
 
@@ -200,6 +201,7 @@ STARTS = [
 ]
 STARTS += [("default, %s, %s, %s" % (way, kind, gpu), gpu, model, flags + graphs + UNWARMED)
            for way, graphs in (("eager", EAGER), ("graphs", [])) for gpu in ("4090", "H100", "B200") for kind, (model, flags) in KINDS.items()]
+STARTS += [("default, graphs, whole, H100", "H100", "qwen3-8b", UNWARMED)]
 STARTS += [("default, eager, %s" % kind, "4090x2", model, EAGER + UNWARMED + ["--pp-size", "2"]) for kind, model in STAGES.items()]
 
 
@@ -242,13 +244,33 @@ def environments():
     return found
 
 
-def planned(binary, version, gpu, place, flags, used=0):
-    out = subprocess.run([binary, "plan", "--json", "--offline", "--gpu", gpu] + (["--gpu-used", str(used)] if used else []) +
-                         ["--engine", "sglang=" + version, "--", "sglang", "serve", place] + flags,
+def without_first_kernel(folder, gpu):
+    """A table of devices for starts that were measured before the simulated GPU charged a first kernel: their context is smaller by as much."""
+    data, name = os.path.join(HERE, "..", "..", "data"), gpu.split("x")[0].lower()
+    for entry in os.listdir(data):
+        if entry != "gpus":
+            os.symlink(os.path.join(data, entry), os.path.join(folder, entry))
+    os.mkdir(os.path.join(folder, "gpus"))
+    for entry in os.listdir(os.path.join(data, "gpus")):
+        with open(os.path.join(data, "gpus", entry), encoding="utf-8") as f:
+            device = json.load(f)
+        if name in device.get("aliases", []) and device.get("context_bytes"):
+            large = device["compute_capability"] in ("7.0", "8.0", "9.0") or float(device["compute_capability"]) >= 10
+            threads = 2048 if large and float(device["compute_capability"]) < 11 else 1536
+            device["context_bytes"] -= min(device["sms"] * threads * 330, (100 if large else 45) << 20)
+        with open(os.path.join(folder, "gpus", entry), "w", encoding="utf-8") as f:
+            json.dump(device, f)
+    return ["--data", folder]
+
+
+def planned(binary, version, gpu, place, flags, used=0, data=()):
+    out = subprocess.run([binary, "plan", "--json", "--offline", *data, "--gpu", gpu] + (["--gpu-used", "%dB" % used] if used else []) +
+                         ["--engine", "sglang=" + version, "--", "sglang", "serve", "--model-path", place] + flags,
                          stdout=subprocess.PIPE, check=False).stdout
     plan = json.loads(out)
     own = (plan.get("setup") or {}).get("own") or {}
     return {"verdict": plan["verdict"], "fraction": own.get("mem_fraction_static"), "weights": plan["weights_bytes"] - plan["weights"].get("draft_param_bytes", 0) - plan["weights"].get("lora_bytes", 0), "tokens": (plan["kv"] or {}).get("tokens"),
+            "graphs": round(sum(h["bytes"] for p in plan["phases"] if p["phase"] == "cudagraph_capture" for h in p["holds"] if h["owner"] == "CUDA graphs") / 2**30, 2),
             "outside": sum(h["bytes"] for p in plan["phases"] if p["phase"] == "weight_load" for h in p["holds"] if h["owner"] != "weights"),
             "peaks": {p["phase"]: sum(h["bytes"] for h in p["holds"]) for p in plan["phases"]}}
 
@@ -265,19 +287,22 @@ def failure(outcome):
 def measured(outcome):
     report = outcome.report
     second = re.search(r"at its second look: (\d+) bytes in tensors, (\d+) in segments, (\d+) free", outcome.log)
+    graphs = re.findall(r"[Cc]apture [^\n]*? end[ .][^\n]*?mem usage=([-0-9.]+) GB", outcome.log)
     told = re.search(r"free before loading (\d+) bytes, static fraction ([0-9.]+)", outcome.log)
     return {"verdict": report["verdict"], "fraction": float(told.group(2)) if told else None, "free": int(told.group(1)) if told else None,
-            "second_look": [int(n) for n in second.groups()] if second else None, "weights": report["weights_bytes"], "tokens": report["kv"]["tokens"], "seconds": round(outcome.seconds), "refused_calls": sorted(report["refused_calls"]),
+            "graphs": round(sum(map(float, graphs)), 2), "second_look": [int(n) for n in second.groups()] if second else None, "weights": report["weights_bytes"], "tokens": report["kv"]["tokens"], "seconds": round(outcome.seconds), "refused_calls": sorted(report["refused_calls"]),
             "peaks": {p["phase"]: sum(h["bytes"] for h in p["holds"]) for p in report["phases"]}}
 
 
 def start(binary, version, folder, programs, timeout, name, gpu, model, flags, options=()):
+    if name.startswith("default") and engines.version_key(version) < [0, 5, 14]:
+        flags = flags + PIECEWISE
     with tempfile.TemporaryDirectory() as models_folder:
         place = place_of(models_folder, model)
         words = words_of(models_folder, flags)
-        outcome = engines.dryrun(binary, folder, ["--gpu", gpu, *options], ["sglang", "serve", place] + words,
+        outcome = engines.dryrun(binary, folder, ["--gpu", gpu, *options], ["sglang", "serve", "--model-path", place] + words,
                                  {"PATH": programs + ":" + engines.environment(folder)["PATH"]}, timeout=timeout, waits=False)
-        record = {"version": version, "name": name, "gpu": gpu, "model": model, "flags": flags, "date": datetime.date.today().isoformat(),
+        record = {"version": version, "name": name, "gpu": gpu, "model": model, "flags": flags, "date": datetime.date.today().isoformat(), "first_kernel": True,
                   "plan": planned(binary, version, gpu, place, words)}
         keep_log(version, name, outcome)
         if not outcome.report or outcome.report["verdict"] != "fits":
@@ -292,13 +317,16 @@ def start(binary, version, folder, programs, timeout, name, gpu, model, flags, o
 def beside(binary, record, place, flags):
     """The record with what plan says of it."""
     words = binary, record["version"], record["gpu"], place, flags
-    record["plan"] = planned(*words)
-    record.setdefault("first", {"weights": record["plan"]["weights"], "tokens": record["plan"]["tokens"]})
-    record.pop("given", None)
-    if record.get("dryrun") and record["dryrun"]["free"]:
-        used = record["total"] - record["dryrun"]["free"] - record["plan"]["outside"]
-        if used >= 0:  # plan can be told of memory that is gone, not of more than it expects
-            record["given"] = planned(*words, used)
+    alone = "x" not in record["gpu"] and engines.version_key(record["version"]) >= [0, 5, 8]
+    with tempfile.TemporaryDirectory() as folder:
+        data = without_first_kernel(folder, record["gpu"]) if alone and not record.get("first_kernel") else ()
+        record["plan"] = planned(*words, data=data)
+        record.setdefault("first", {"weights": record["plan"]["weights"], "tokens": record["plan"]["tokens"]})
+        record.pop("given", None)
+        if record.get("dryrun") and record["dryrun"]["free"]:
+            used = record["total"] - record["dryrun"]["free"] - record["plan"]["outside"]
+            if used >= 0:  # plan can be told of memory that is gone, not of more than it expects
+                record["given"] = planned(*words, used, data)
     return record
 
 

@@ -899,6 +899,92 @@ static void captured_prefill_keeps_its_largest_step(void **state)
     oomsight_plan_free(eager);
 }
 
+static oomsight_plan *by_release(const char *release, const char *gpu, const char *model)
+{
+    const char *const words[] = {"sglang", "serve", "--model-path", model};
+    oomsight_plan_params params = OOMSIGHT_PLAN_PARAMS_INIT;
+    oomsight_plan *plan = NULL;
+    params.data = data;
+    params.command = words;
+    params.command_count = 4;
+    params.gpu = gpu;
+    params.engine_version = release;
+    assert_int_equal(oomsight_plan_create(&params, &plan, NULL), OOMSIGHT_OK);
+    return plan;
+}
+
+static uint64_t held_by_release(const char *release, const char *gpu, const char *model, oos_phase phase,
+                                oos_owner owner)
+{
+    oomsight_plan *plan = by_release(release, gpu, model);
+    uint64_t const bytes = held(plan, phase, owner);
+    oomsight_plan_free(plan);
+    return bytes;
+}
+
+/* Since 0.5.8 a kernel runs before the engine looks at what is free: 270,336 threads of 330 bytes on an H100, and a segment. */
+static void the_first_kernel_is_there_before_the_weights(void **state)
+{
+    (void)state;
+    static const char *const releases[] = {"0.5.7", "0.5.8", "0.5.23"};
+    uint64_t context[3];
+    for (size_t i = 0; i < 3; i++)
+        context[i] = held_by_release(releases[i], "h100", llama, OOS_PHASE_WEIGHT_LOAD, OOS_OWNER_CONTEXT);
+    assert_int_equal(context[1] - context[0], (uint64_t)132 * 2048 * 330 + (2 << 20));
+    assert_int_equal(context[2], context[1]);
+}
+
+/* GPT-OSS-20B: 24 layers of 32 experts, a scale for 32 of 3 x 2,880 rows. DeepSeek-V2-Lite: 163,840 rows of 64 in fp32, twice. */
+static void copies_beside_the_weights_are_those_of_the_release(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *model, *before, *with, *after;
+        uint64_t bytes;
+    } seen[] = {{"openai/gpt-oss-20b", "0.5.17", "0.5.18", "0.5.22", (uint64_t)24 * 32 * 3 * 2880 * 90},
+                {"deepseek-ai/DeepSeek-V2-Lite", "0.5.6", "0.5.7", "0.5.13", (uint64_t)2 * 163840 * 64 * 4}};
+    for (size_t i = 0; i < 2; i++) {
+#define WEIGHTS(release)                                                                                     \
+    held_by_release(release, "4090", seen[i].model, OOS_PHASE_WEIGHT_LOAD, OOS_OWNER_WEIGHTS)
+        uint64_t const before = WEIGHTS(seen[i].before), with = WEIGHTS(seen[i].with);
+        assert_true(with - before >= seen[i].bytes &&
+                    with - before < seen[i].bytes + (24 << 20)); /* rests of blocks */
+        assert_int_equal(WEIGHTS(seen[i].after), before);
+#undef WEIGHTS
+    }
+}
+
+/* Qwen3.5 takes images; since 0.5.16 it is on the list of those whose prefill is captured all the same. */
+static void prefill_beside_images_is_captured_from_the_release_that_lists_it(void **state)
+{
+    (void)state;
+    oomsight_plan *before = by_release("0.5.15", "h100", "Qwen/Qwen3.5-9B"),
+                  *after = by_release("0.5.16", "h100", "Qwen/Qwen3.5-9B");
+    const oos_plan *plans[] = {&before->plan, &after->plan};
+    double captured[2] = {-1, -1};
+    for (size_t i = 0; i < 2; i++)
+        for (size_t k = 0; k < plans[i]->told.own_count; k++)
+            if (strcmp(plans[i]->told.own[k].name, "cuda_graphs_prefill") == 0)
+                captured[i] = plans[i]->told.own[k].value;
+    assert_true(captured[0] == 0 && captured[1] == 58);
+    oomsight_plan_free(before);
+    oomsight_plan_free(after);
+}
+
+/* One pool for both kinds of graphs: before 0.5.20 tensors lie side by side in it. Qwen3-32B with 0.5.19 on an H100 printed 2.97 GiB. */
+static void captured_prefill_and_decode_share_a_pool(void **state)
+{
+    (void)state;
+#define GRAPHS(release)                                                                                      \
+    held_by_release(release, "h100", "Qwen/Qwen3-8B", OOS_PHASE_CUDAGRAPH_CAPTURE, OOS_OWNER_CUDA_GRAPHS)
+    uint64_t const apart = GRAPHS("0.5.14"), side_by_side = GRAPHS("0.5.19"), whole = GRAPHS("0.5.20");
+#undef GRAPHS
+    assert_true(apart < whole && whole < side_by_side);
+    /* printed in dry starts of 0.5.18 and 0.5.23: 1.56 and 1.42 GiB */
+    assert_true(fabs((double)side_by_side / 0x1p30 / 1.56 - 1) < 0.1 &&
+                fabs((double)whole / 0x1p30 / 1.42 - 1) < 0.1);
+}
+
 /* Twice the tokens of the device, or what is said; and so much more that the engine keeps free. */
 static void a_hierarchical_cache_has_to_fit_the_host(void **state)
 {
@@ -965,6 +1051,10 @@ int main(void)
         cmocka_unit_test(the_stage_with_the_fewest_tokens_decides),
         cmocka_unit_test(the_workspace_of_flashinfer_is_what_the_variable_says),
         cmocka_unit_test(captured_prefill_keeps_its_largest_step),
+        cmocka_unit_test(the_first_kernel_is_there_before_the_weights),
+        cmocka_unit_test(copies_beside_the_weights_are_those_of_the_release),
+        cmocka_unit_test(prefill_beside_images_is_captured_from_the_release_that_lists_it),
+        cmocka_unit_test(captured_prefill_and_decode_share_a_pool),
         cmocka_unit_test(a_hierarchical_cache_has_to_fit_the_host),
         cmocka_unit_test(more_share_is_never_fewer_tokens),
     };

@@ -226,14 +226,14 @@ TAKE(int, cuKernelGetAttribute, int *ret_value, int attribute, kernel *k, int de
 TAKE(int, cuLaunchKernel, kernel *k, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by,
      unsigned bz, unsigned shared_bytes, void *stream, void **arguments, void **extra)
 {
-    oos_kernel_launch(k, stream);
+    oos_kernel_launch(k, stream, false);
     return 0;
 }
 
 TAKE(int, cuLaunchCooperativeKernel, kernel *k, unsigned gx, unsigned gy, unsigned gz, unsigned bx,
      unsigned by, unsigned bz, unsigned shared_bytes, void *stream, void **arguments)
 {
-    oos_kernel_launch(k, stream);
+    oos_kernel_launch(k, stream, false);
     return 0;
 }
 
@@ -245,7 +245,7 @@ _Static_assert(offsetof(launch_config, stream) == 32, "layout of the vendor");
 
 TAKE(int, cuLaunchKernelEx, const launch_config *config, kernel *k, void **arguments, void **extra)
 {
-    oos_kernel_launch(k, config->stream);
+    oos_kernel_launch(k, config->stream, false);
     return 0;
 }
 

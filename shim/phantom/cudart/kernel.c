@@ -174,21 +174,21 @@ TAKE(int, cudaGetFuncBySymbol, const void **ret_function, const void *host)
 TAKE(int, cudaLaunchKernel, const void *host, dim3_args grid, dim3_args block, void **arguments,
      size_t shared_bytes, void *stream)
 {
-    oos_kernel_launch(host, stream);
+    oos_kernel_launch(host, stream, true);
     return 0;
 }
 
 TAKE(int, __cudaLaunchKernel, const void *kernel, dim3_args grid, dim3_args block, void **arguments,
      size_t shared_bytes, void *stream)
 {
-    oos_kernel_launch(kernel, stream);
+    oos_kernel_launch(kernel, stream, true);
     return 0;
 }
 
 TAKE(int, cudaLaunchCooperativeKernel, const void *host, dim3_args grid, dim3_args block, void **arguments,
      size_t shared_bytes, void *stream)
 {
-    oos_kernel_launch(host, stream);
+    oos_kernel_launch(host, stream, true);
     return 0;
 }
 
@@ -201,7 +201,7 @@ _Static_assert(offsetof(launch_ex, stream) == 32, "layout of the vendor");
 
 TAKE(int, cudaLaunchKernelExC, const launch_ex *config, const void *host, void **arguments)
 {
-    oos_kernel_launch(host, config->stream);
+    oos_kernel_launch(host, config->stream, true);
     return 0;
 }
 

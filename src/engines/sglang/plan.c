@@ -165,6 +165,7 @@ static oos_shard shard_of(const sglang_start *setup)
                  .mxfp4_by_triton = rules->mxfp4_by_triton,
                  .mxfp4_keeps_scales = true,
                  .mxfp4_pads_values = rules->mxfp4_pads_values,
+                 .mxfp4_copies_scales = rules->mxfp4_copies_scales,
                  .bnb_nests_constants = !rules->bnb_unfolds_constants,
                  .online_quantisation = rules->online_quantisation,
                  .ends_everywhere =
@@ -182,6 +183,16 @@ static oos_expert_kernel experts_of(const sglang_start *setup)
     if (kind == OOS_QUANT_MXFP4 && family == 9) return OOS_EXPERTS_OPENAI;
     if (kind == OOS_QUANT_MXFP4 && family == 10) return OOS_EXPERTS_TRTLLM;
     return OOS_EXPERTS_CALL;
+}
+
+/* A kernel that has run before the engine looks at what is free, and the segment of its tensor. What communicators print has it in it. */
+static uint64_t kernel_early(const sglang_start *setup)
+{
+    enum { SEGMENT_MIB = 2 };
+    oos_driver const driver = oos_device_driver(&setup->device, setup->rules->torch_minor);
+    if (!setup->rules->kernel_before_snapshot || oos_mul(setup->tp, setup->pp) > 1) return 0;
+    return oos_add(oos_first_kernel(setup->device.capability, setup->device.sms, &driver),
+                   SEGMENT_MIB * OOS_MIB);
 }
 
 /* The first full chunk: layers run one operation at a time, in graphs and without. */
@@ -214,7 +225,8 @@ static oos_forward step_of(const sglang_start *setup, uint64_t decoding, bool im
                          .media = {.runs = setup->multimodal && images, .images_most = 999},
                          .communicators = (uint64_t)(setup->tp > 1) + (setup->pp > 1) + (setup->dp > 1) +
                                           (experts && oos_mul(setup->tp, setup->dp) > 1),
-                         .communicators_early = setup->rules->nccl_before_snapshot};
+                         .communicators_early = setup->rules->nccl_before_snapshot,
+                         .early_more = kernel_early(setup)};
 }
 
 /* ---- sizes ---- */
@@ -252,7 +264,10 @@ static void rotary_add(const sglang_start *setup, const oos_weights_table *table
         oos_dtype const dtype = rope->dtype == OOS_DTYPE_UNKNOWN ? setup->dtype : rope->dtype;
         uint64_t const counted =
             oos_mul(oos_mul(rope->max_position, rope->rotary_dim), oos_dtype_bytes(dtype));
-        uint64_t const bytes = tables[i].later_bytes ? tables[i].later_bytes : tables[i].bytes;
+        bool const halves = setup->rules->rotary_halves && setup->model->mla && rope->type &&
+                            strstr(rope->type, "yarn") && !oos_sglang_is_compressed(setup->model);
+        uint64_t const bytes = oos_add(tables[i].later_bytes ? tables[i].later_bytes : tables[i].bytes,
+                                       halves ? oos_mul(2, tables[i].bytes) : 0);
         oos_weights_add_built(weights, oos_sub(bytes, counted));
         oos_weights_leave_built(weights, oos_sub(counted, bytes));
     }
@@ -536,27 +551,39 @@ static oomsight_status kv_alloc(work *w, oomsight_error *reterr)
     return oos_moment_close(moment, rest(w), reterr);
 }
 
-/* The engine's own allowance for its graphs, from nothing to twice as much, what attention keeps for captured batches, and the pool of captured
- * prefill: as much as its largest step takes, made by a step in front of the capture (runner_utils/pool.py, GraphPoolPrecarve). */
+/* The pool of captured prefill in MiB: the engine's allowance for its sizes, or what its largest step takes: more than at
+ * its worst moment, most where tensors of a layer lie side by side. */
+static double prefill_pool(const work *w)
+{
+    const sglang_setup *s = w->sglang;
+    double const step = (double)w->captured_step.bytes / (double)OOS_MIB,
+                 sizes = (double)s->prefill_graphs * s->rules->reserve_prefill_graph_mib,
+                 all = sglang_of(w->plan)->model->mla && !w->pool.paged ? s->rules->reserve_latent_graphs_mib
+                                                                        : 0;
+    if (!s->prefill_graphs) return 0;
+    if (all > 0) return fmax(all, step);
+    double const whole = (double)VALUE(in_one_piece), beside = (double)VALUE(side_by_side);
+    return fmax(sizes, step * (s->rules->prefill_step_first ? whole : beside) / 100);
+}
+
+/* ... beside that of decode, or the larger of both where they share one; what attention keeps for captured batches, those of a drafter apart. */
 static void graphs_of(const work *w, oos_graphs *graphs)
 {
     const sglang_setup *s = w->sglang;
     const sglang_start *setup = sglang_of(w->plan);
-    const oos_amount *step = &w->captured_step;
-    double mib = (double)(s->decode_graphs ? s->decode_batch : 0) * s->rules->reserve_batch_mib;
-    double const sizes = (double)s->prefill_graphs * s->rules->reserve_prefill_graph_mib,
-                 all = setup->model->mla && !w->pool.paged ? s->rules->reserve_latent_graphs_mib : 0;
-    if (s->prefill_graphs) /* where there is an allowance for all of them, the step is part of it */
-        mib += all > 0 && !step->bytes ? all : fmax(sizes, all - (double)step->bytes / (double)OOS_MIB);
-    uint64_t const rows = s->decode_graphs ? oos_mul(s->decode_batch, oos_max(1, w->drafts.tokens)) : 0,
+    double const decode = (double)(s->decode_graphs ? s->decode_batch : 0) * s->rules->reserve_batch_mib,
+                 prefill = prefill_pool(w),
+                 mib = s->rules->graphs_share_pool ? fmax(decode, prefill) : decode + prefill;
+    uint64_t const drafted = w->drafts.method ? 2 : 1,
+                   rows = s->decode_graphs ? oos_mul(s->decode_batch, oos_max(1, w->drafts.tokens)) : 0,
                    length = oos_add(setup->context_length, oos_add(EXTRA_CONTEXT, w->drafts.tokens)),
-                   kept = oos_sglang_captured_bytes(s->request, setup, s->decode_graphs, rows, length),
+                   kept = oos_mul(
+                       drafted, oos_sglang_captured_bytes(s->request, setup, s->decode_graphs, rows, length)),
                    bytes = oos_u64_from(mib * (double)OOS_MIB);
     graphs->taken =
         bytes ? oos_amount_guess(
-                    oos_add(bytes, oos_add(kept, step->bytes)),
-                    oos_add(oos_mul(bytes, VALUE(graphs_low)) / 100, oos_add(kept, step->low)),
-                    oos_add(oos_mul(bytes, VALUE(graphs_high)) / 100, oos_add(kept, step->high)),
+                    oos_add(bytes, kept), oos_add(oos_mul(bytes, VALUE(graphs_low)) / 100, kept),
+                    oos_add(oos_mul(bytes, VALUE(graphs_high)) / 100, kept),
                     "the engine's own allowance for its graphs, indices of captured batches, and the "
                     "pool of captured prefill")
               : oos_amount_exact(0, OOS_SOURCE_DERIVED, NULL);
@@ -568,6 +595,8 @@ static oomsight_status capture(work *w, oomsight_error *reterr)
     oos_moment *moment = oos_moment_open(w->arena, w->plan, OOS_PHASE_CUDAGRAPH_CAPTURE);
     hold_static(moment, w);
     oos_moment_hold(moment, OOS_OWNER_CUDA_GRAPHS, w->graphs.taken);
+    oos_moment_hold(moment, OOS_OWNER_ACTIVATIONS,
+                    w->captured_step); /* run once without, before it is captured */
     return oos_moment_close(moment, rest(w), reterr);
 }
 
@@ -952,13 +981,13 @@ static double drafted_cell(const work *w)
     return floor(rows * layers / (double)w->pool.layers) + keys * layers;
 }
 
-/* What captured prefill keeps, where a step makes its pool in front of the capture. */
+/* The largest step that is captured: mixers with states run between the pieces. */
 static oos_amount captured_step(const work *w, const oos_forward *step)
 {
     const sglang_setup *s = w->sglang;
     oos_activation activation;
     oos_forward captured = *step;
-    if (!s->prefill_graphs || !s->rules->prefill_step_first) return (oos_amount){0};
+    if (!s->prefill_graphs || !s->rules->graphs_share_pool || w->states.layers) return (oos_amount){0};
     captured.tokens = oos_min(step->tokens, s->prefill_tokens);
     oos_forward_activation(&captured, &activation);
     return activation.forward;
@@ -998,16 +1027,19 @@ static oomsight_status sizes_fill(work *w, sglang_start *setup, oomsight_error *
     ranks.pp = setup->pp;
     oos_forward_outside(&ranks, &w->outside);
     if (w->outside.nccl.bytes) w->outside.nccl = communicators_of(setup); /* its groups of ranks are others */
+    w->outside.profile_growth =
+        beyond(w->outside.profile_growth,
+               oos_amount_exact(step.early_more, OOS_SOURCE_DERIVED, "in use before the weights"));
     plan->sizes.context = w->outside.context;
     plan->sizes.communicators = w->outside.nccl;
     w->pool = oos_sglang_pool_of(w->sglang->request, setup);
+    w->states = oos_sglang_states_of(w->sglang->request, setup);
     w->captured_step = captured_step(w, &step);
     graphs_of(w, &w->graphs);
     w->pool.cell += drafted_cell(w);
     w->built = oos_sglang_take_built(w->sglang->request->exact, w->drafts.method != NULL,
                                      &plan->sizes.weights, &w->pool);
     w->param_bytes[setup->stage] = plan->sizes.weights.param_bytes;
-    w->states = oos_sglang_states_of(w->sglang->request, setup);
     w->free = free_before(plan);
     return OOMSIGHT_OK;
 }

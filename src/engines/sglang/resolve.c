@@ -409,7 +409,8 @@ void oos_sglang_resolve(const sglang_request *request, const sglang_rules *rules
     s.device_mib = (device->nvml_total_bytes ? device->nvml_total_bytes : device->total_bytes) / OOS_MIB;
     size_by_tier(&s);
     bool const compressed = oos_sglang_is_compressed(model), latent = model->mla && !compressed;
-    size_graphs(&s, latent, (s.images && kind != IMAGES_CAPTURED) || compressed || kda_stops(rules, model));
+    bool const beside_images = kind == IMAGES_CAPTURED && rules->images_captured;
+    size_graphs(&s, latent, (s.images && !beside_images) || compressed || kda_stops(rules, model));
     s.reserve_mib = reserve_of(&s, latent);
     if (trtllm_stops(&s, model, device->capability)) s.prefill_graphs = 0;
     if (request->replicated) replicate(&s);
