@@ -40,8 +40,8 @@ GPUS = {"vllm": ["rtx-4090", "a100-40gb", "rtx-3090", "l4"], "sglang": ["rtx-409
 SECONDS = 300
 
 
-def plan(binary, engine, gpu, words):
-    done = subprocess.run([binary, "plan", "--offline", "--json", "--gpu", gpu, "--engine", engine + "=" + RELEASE[engine], "--", *words], capture_output=True, text=True, check=False)
+def plan(binary, engine, gpu, words, data=()):
+    done = subprocess.run([binary, "plan", "--offline", "--json", *data, "--gpu", gpu, "--engine", engine + "=" + RELEASE[engine], "--", *words], capture_output=True, text=True, check=False)
     return json.loads(done.stdout) if done.stdout.startswith("{") else None
 
 
@@ -137,7 +137,9 @@ def again(binary, rows, least):
                 now = dict(row, promised=promise_of_cell(binary, row["gpu"], words))
                 right = kept(now)
             else:
-                said = plan(binary, row["engine"], row["gpu"], words) or {"kv": {}}
+                with tempfile.TemporaryDirectory() as devices:
+                    data = sglang_beside.without_first_kernel(devices, row["gpu"]) if row["engine"] == "sglang" and not row.get("first_kernel") else ()
+                    said = plan(binary, row["engine"], row["gpu"], words, data) or {"kv": {}}
                 now = dict(row, promised={"starts": said.get("likely") == "starts", "tokens": said["kv"].get("tokens") or 0})
                 right = now["promised"]["starts"] == row["said"]["starts"]
             counts = done[row["set"]]
@@ -243,7 +245,7 @@ def main():
                 for row in todo:
                     if (row["engine"], row["gpu"]) != (engine, gpu) or time.time() > until:
                         continue
-                    row["said"] = start(binary, found[engine], programs, row)
+                    row.update(said=start(binary, found[engine], programs, row), first_kernel=True)
                     before = rows.get(key(row))
                     if before and options.set == "answers":  # the promise of another program
                         row["before"] = before.get("before", before["promised"])

@@ -246,7 +246,7 @@ def environments():
 
 def without_first_kernel(folder, gpu):
     """A table of devices for starts that were measured before the simulated GPU charged a first kernel: their context is smaller by as much."""
-    data, name = os.path.join(HERE, "..", "..", "data"), gpu.split("x")[0].lower()
+    data, name = os.path.join(HERE, "..", "..", "data"), re.sub(r"x\d+$", "", gpu.lower())
     for entry in os.listdir(data):
         if entry != "gpus":
             os.symlink(os.path.join(data, entry), os.path.join(folder, entry))
