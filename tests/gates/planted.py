@@ -431,7 +431,7 @@ class Messages(Gate):
     def test_a_sentence_without_a_row_fails(self):
         self.copy("data/lang/zh.json", "src", "cli", "data/explain", "data/engines", "data/kb", "tests/cli", "tests/golden", "docs")
         self.passes(self.check())
-        self.change("src/report/check.c", '"    helps:\\n"', '"    this would be of help:\\n"')
+        self.change("src/report/check.c", '"helps:"', '"this would be of help:"')
         self.fails(self.check(), "src/report/check.c: in no row of data/lang/zh.json: this would be of help:")
 
     def test_a_row_that_is_taken_out_fails(self):
