@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""data/ as it was when a release of vLLM was the newest: what came later is not there, what went later has not gone.
+"""data/ as it was when a release of an engine was the newest: what came later is not there, what went later has not gone.
 
-    older.py FOLDER LAST [SOURCES]      into FOLDER/data
+    older.py FOLDER LAST [SOURCES [ENGINE]]      into FOLDER/data; ENGINE: vllm
 
 SOURCES/RELEASE/vllm/**/*.py gives the fingerprints of LAST, without which `oomsight learn` compares no rule. Fitted constants stay."""
 import json
@@ -42,16 +42,17 @@ def cut(value, last):
     return {name: one for name, one in kept.items() if one not in (None, []) or value[name] in (None, [])}
 
 
-def older(folder, last, sources=None):
+def older(folder, last, sources=None, of="vllm"):
     """FOLDER/data."""
     data = os.path.join(folder, "data")
     shutil.copytree(os.path.join(fingerprints.ROOT, "data"), data)
-    engine = os.path.join(data, "engines", "vllm")
+    engine = os.path.join(data, "engines", of)
     for name in set(os.listdir(engine)) - {"constants.json", "levers.json", "fingerprints.json"}:
         table = cut(fingerprints.read(os.path.join(engine, name)), last)
         with open(os.path.join(engine, name), "w", encoding="utf-8") as file:
             json.dump(table, file, separators=(",", ":"), ensure_ascii=False)  # facts/env.c looks for rows as they stand
-    os.remove(os.path.join(engine, "fingerprints.json"))
+    if os.path.exists(os.path.join(engine, "fingerprints.json")):
+        os.remove(os.path.join(engine, "fingerprints.json"))
     if sources:
         with open(os.path.join(engine, "fingerprints.json"), "w", encoding="utf-8") as file:
             file.write(fingerprints.written(fingerprints.made(sources, last, engine)))

@@ -60,6 +60,14 @@ class Release(unittest.TestCase):
             with open(os.path.join(engine, "env.json"), encoding="utf-8") as file:
                 self.assertIn('{"name":"VLLM_LOGGING_LEVEL"', file.read())
 
+    def test_nor_does_one_of_the_other_engine(self):
+        with tempfile.TemporaryDirectory() as folder:
+            data = older.older(folder, "0.5.20", None, "sglang")
+            self.assertIn("0.33.0", fingerprints.read(os.path.join(data, "engines/vllm/flags.json"))["versions"])
+            flags = fingerprints.read(os.path.join(data, "engines/sglang/flags.json"))
+            self.assertEqual(flags["versions"][-1], "0.5.20")
+            self.assertFalse([flag["names"][0] for flag in flags["flags"] if older.number(flag["since"]) > [0, 5, 20]])
+
     def test_a_release_that_cannot_be_installed_fails_with_the_reason(self):
         with tempfile.TemporaryDirectory() as folder:
             fakes = {"df": "echo; echo / 1 1 99999999", "python3": 'mkdir -p "$3"',  # room enough, and an environment in no time
