@@ -922,6 +922,18 @@ static uint64_t held_by_release(const char *release, const char *gpu, const char
     return bytes;
 }
 
+/* Every other layer of Nemotron-H is an MLP alone: from 0.5.19 on its prefill is not captured. */
+static void layers_that_mix_no_tokens_stop_captured_prefill(void **state)
+{
+    (void)state;
+    static const char nemotron[] = "nvidia/NVIDIA-Nemotron-Nano-9B-v2";
+    uint64_t const before = held_by_release("0.5.18", "4090", nemotron, OOS_PHASE_CUDAGRAPH_CAPTURE,
+                                            OOS_OWNER_CUDA_GRAPHS),
+                   now = held_by_release("0.5.19", "4090", nemotron, OOS_PHASE_CUDAGRAPH_CAPTURE,
+                                         OOS_OWNER_CUDA_GRAPHS);
+    assert_true(now > 0 && now < before);
+}
+
 /* Since 0.5.8 a kernel runs before the engine looks at what is free: 270,336 threads of 330 bytes on an H100, and a segment. */
 static void the_first_kernel_is_there_before_the_weights(void **state)
 {
@@ -1051,6 +1063,7 @@ int main(void)
         cmocka_unit_test(the_stage_with_the_fewest_tokens_decides),
         cmocka_unit_test(the_workspace_of_flashinfer_is_what_the_variable_says),
         cmocka_unit_test(captured_prefill_keeps_its_largest_step),
+        cmocka_unit_test(layers_that_mix_no_tokens_stop_captured_prefill),
         cmocka_unit_test(the_first_kernel_is_there_before_the_weights),
         cmocka_unit_test(copies_beside_the_weights_are_those_of_the_release),
         cmocka_unit_test(prefill_beside_images_is_captured_from_the_release_that_lists_it),

@@ -551,6 +551,22 @@ static oomsight_status kv_alloc(work *w, oomsight_error *reterr)
     return oos_moment_close(moment, rest(w), reterr);
 }
 
+/* Prefill that the command has captured, unless layers that mix no tokens stop it, which the engine sees when it captures. */
+static bool captures_prefill(const work *w)
+{
+    const sglang_rules *rules = w->sglang->rules;
+    const sglang_start *setup = sglang_of(w->plan);
+    const oos_model *model = setup->model;
+    bool gaps = false, experts = rules->expert_gaps_captured && setup->device.capability == 120;
+    for (uint64_t i = 0; i < model->layer_count; i++) {
+        const oos_layer *layer = &model->layers[i];
+        if (model->attentions[layer->attention].mixer != OOS_MIXER_NONE) continue;
+        gaps = true;
+        experts = experts && layer->moe;
+    }
+    return w->sglang->prefill_graphs && !(rules->gaps_stop_prefill && gaps && !experts);
+}
+
 /* The pool of captured prefill in MiB: the engine's allowance for its sizes, or what its largest step takes: more than at
  * its worst moment, most where tensors of a layer lie side by side. */
 static double prefill_pool(const work *w)
@@ -560,7 +576,7 @@ static double prefill_pool(const work *w)
                  sizes = (double)s->prefill_graphs * s->rules->reserve_prefill_graph_mib,
                  all = sglang_of(w->plan)->model->mla && !w->pool.paged ? s->rules->reserve_latent_graphs_mib
                                                                         : 0;
-    if (!s->prefill_graphs) return 0;
+    if (!captures_prefill(w)) return 0;
     if (all > 0) return fmax(all, step);
     double const whole = (double)VALUE(in_one_piece), beside = (double)VALUE(side_by_side);
     return fmax(sizes, step * (s->rules->prefill_step_first ? whole : beside) / 100);
@@ -591,7 +607,7 @@ static void graphs_of(const work *w, oos_graphs *graphs)
 
 static oomsight_status capture(work *w, oomsight_error *reterr)
 {
-    if (!w->sglang->decode_graphs && !w->sglang->prefill_graphs) return OOMSIGHT_OK;
+    if (!w->sglang->decode_graphs && !captures_prefill(w)) return OOMSIGHT_OK;
     oos_moment *moment = oos_moment_open(w->arena, w->plan, OOS_PHASE_CUDAGRAPH_CAPTURE);
     hold_static(moment, w);
     oos_moment_hold(moment, OOS_OWNER_CUDA_GRAPHS, w->graphs.taken);
@@ -987,7 +1003,7 @@ static oos_amount captured_step(const work *w, const oos_forward *step)
     const sglang_setup *s = w->sglang;
     oos_activation activation;
     oos_forward captured = *step;
-    if (!s->prefill_graphs || !s->rules->graphs_share_pool || w->states.layers) return (oos_amount){0};
+    if (!captures_prefill(w) || !s->rules->graphs_share_pool || w->states.layers) return (oos_amount){0};
     captured.tokens = oos_min(step->tokens, s->prefill_tokens);
     oos_forward_activation(&captured, &activation);
     return activation.forward;
