@@ -162,7 +162,7 @@ def merge(version, home):
 
 
 def page_of(version, base, parts):
-    lines = ["# vLLM %s" % version, "", "What it changed since vLLM %s, by `make release VERSION=%s`." % (base, version)]
+    lines = ["# vLLM %s" % version, "", "Written by `tools/release.py` (`make release VERSION=%s`): what it changed since vLLM %s." % (version, base)]
     for title, rows in parts:
         lines += ["", "## " + title, "", *rows]
     return lines if len(lines) <= LINES else lines[:LINES - 1] + ["%d lines more are left out." % (len(lines) - LINES + 1)]
