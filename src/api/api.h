@@ -132,8 +132,8 @@ const oos_check_device *oos_check_fullest(oomsight_check *check, const oos_found
 /* From now on this command of the file holds so much of each of them. */
 void oos_check_hold(oomsight_check *check, const oos_found *found, size_t at, uint64_t ranks, uint64_t bytes);
 
-/* All commands of the file are planned, those behind `from` of the list: where one does not start beside another, both are changed if that
- * lets both start. */
+/* All commands of the file are planned, those behind `from` of the list: where one of two does not start beside the other, both are changed
+ * if that lets both start. */
 void oos_check_room(oomsight_check *check, const oomsight_check_params *params, const oos_found *list,
                     size_t from);
 

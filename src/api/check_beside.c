@@ -137,6 +137,15 @@ static oos_checked *checked_at(oomsight_check *check, size_t from, size_t at)
     return NULL;
 }
 
+/* A third command was planned next to what the first takes as it is: of more than two nothing is promised. */
+static bool are_two(const oomsight_check *check, const oos_found *list, size_t from, uint32_t shares)
+{
+    size_t count = 0;
+    for (size_t i = from; i < check->count; i++)
+        count += !check->list[i].doubt && list[check->list[i].at].shares == shares;
+    return count == 2;
+}
+
 void oos_check_room(oomsight_check *check, const oomsight_check_params *params, const oos_found *list,
                     size_t from)
 {
@@ -147,7 +156,7 @@ void oos_check_room(oomsight_check *check, const oomsight_check_params *params, 
         const oos_found *found = &list[second->at];
         const oos_check_device *device = oos_check_fullest(check, found, plan->ranks);
         oos_checked *first = device ? checked_at(check, from, device->most_at) : NULL;
-        if (!first || first->mend || first >= second) continue;
+        if (!first || first->mend || first >= second || !are_two(check, list, from, found->shares)) continue;
         two const of = {check, params, &list[first->at], found,
                         oos_sub(second->beside_bytes, device->most_bytes)};
         make_room(&of, first, second);
